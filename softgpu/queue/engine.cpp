@@ -43,13 +43,39 @@ void Engine::add_implicit_waits(const Stream& stream, std::vector<Ref<Ticket>>& 
   }
 }
 
+void Engine::learn(Stream& stream, const std::vector<Ref<Ticket>>& waits) {
+  for (auto const& wait : waits) {
+    if (wait->stream_id == stream.id) continue;
+    auto merged = stream.knowledge ? std::make_shared<Knowledge>(*stream.knowledge) : std::make_shared<Knowledge>();
+    auto const raise = [&](std::uint64_t id, std::uint64_t sequence) {
+      std::uint64_t& known = (*merged)[id];
+      known = std::max(known, sequence);
+    };
+    raise(wait->stream_id, wait->sequence);
+    if (wait->knowledge)
+      for (auto const& [id, sequence] : *wait->knowledge) raise(id, sequence);
+    stream.knowledge = std::move(merged);
+  }
+}
+
+bool Engine::ordered_before(const Ticket& ticket, const Stream& stream) {
+  if (ticket.stream_id == stream.id) return true;
+  if (!stream.knowledge) return false;
+  auto const known = stream.knowledge->find(ticket.stream_id);
+  return known != stream.knowledge->end() && known->second >= ticket.sequence;
+}
+
 Ref<Ticket> Engine::submit(Lock& lock, Stream& stream, Item item) {
   ++activity_;
   item.ticket = make_ref<Ticket>();
   item.ticket->stream = &stream;
   item.submitted = clock_.now();
   add_implicit_waits(stream, item.waits);
+  learn(stream, item.waits);
   Ref<Ticket> ticket = item.ticket;
+  ticket->stream_id = stream.id;
+  ticket->sequence = ++stream.sequence;
+  ticket->knowledge = stream.knowledge;
   stream.last = ticket;
   stream.pending.push_back(std::move(item));
   ++pending_;

@@ -40,6 +40,9 @@ class Engine {
   // Tickets that a new item of this stream has to wait for besides its own stream: the legacy stream's order.
   void add_implicit_waits(const Stream& stream, std::vector<Ref<Ticket>>& waits) const;
 
+  // Whether everything queued in the stream from now on comes after that item, by stream order and waits alone.
+  static bool ordered_before(const Ticket& ticket, const Stream& stream);
+
   bool done(const Ticket& ticket) const { return ticket.executed && ticket.finish <= clock_.now(); }
   // The host asks. Under late and random, asking lets work make progress, so that a loop of questions ends.
   bool query(Lock& lock, const Ref<Ticket>& ticket);
@@ -55,6 +58,7 @@ class Engine {
   void abandon() { abandoned_ = true; }
 
  private:
+  static void learn(Stream& stream, const std::vector<Ref<Ticket>>& waits);
   bool is_ready(const Stream& stream) const;
   void execute_front(Lock& lock, Stream& stream);
   void finish(Stream& stream, Item& item, int error, Nanos began);

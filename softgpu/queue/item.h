@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace tidemark::softgpu {
 
 class Stream;
 
+// Work that is certain to come before: for each stream (by id) the number of its newest such item.
+using Knowledge = std::map<std::uint64_t, std::uint64_t>;
+
 // Shared by the queue, events and whoever waits; fields are written under the engine's lock.
 // executed: the effect has happened. done for the host: executed and device time has passed `finish`.
 struct Ticket : Counted {
@@ -20,6 +24,9 @@ struct Ticket : Counted {
   bool executed = false;
   Nanos start = 0;
   Nanos finish = 0;
+  std::uint64_t stream_id = 0;
+  std::uint64_t sequence = 0;                  // from 1, in its stream
+  std::shared_ptr<const Knowledge> knowledge;  // of its stream when it was queued
 };
 
 enum class ItemKind : std::uint8_t { Kernel, Copy, Set, Host, Marker, Memory, Graph };
