@@ -25,7 +25,10 @@ typedef enum SoftgpuKernelStatus {
   SOFTGPU_KERNEL_TRAP = 1,           /* __trap() */
   SOFTGPU_KERNEL_ASSERT = 2,         /* assert() in device code */
   SOFTGPU_KERNEL_DIVERGENT_SYNC = 3, /* a barrier that not all threads reach: undefined on a GPU, an error here */
-  SOFTGPU_KERNEL_FLAT_SYNC = 4       /* a kernel declared flat (no barrier) that reached one */
+  SOFTGPU_KERNEL_FLAT_SYNC = 4,       /* a kernel declared flat (no barrier) that reached one */
+  SOFTGPU_KERNEL_STACK_OVERFLOW = 5,  /* a thread used more than its stack (SOFTGPU_STACK) */
+  SOFTGPU_KERNEL_ILLEGAL_ADDRESS = 6, /* a fault (SIGSEGV, SIGBUS), or a write past the dynamic shared memory */
+  SOFTGPU_KERNEL_BAD_LAUNCH = 7       /* cannot run at all: more than 1024 threads in a block, no memory for stacks */
 } SoftgpuKernelStatus;
 
 typedef struct SoftgpuLaunch {
@@ -36,6 +39,7 @@ typedef struct SoftgpuLaunch {
 
 typedef struct SoftgpuParam {
   uint32_t size_bytes;
+  uint32_t align_bytes;
   uint32_t is_pointer; /* the parameter's own type is a pointer */
 } SoftgpuParam;
 
