@@ -48,7 +48,8 @@ def prototype(function):
 
 def launch_header(functions, names, api):
     """Prototypes of what nvcc's host code calls: the headers that declare them are only for a CUDA compiler."""
-    text = BANNER + f'#pragma once\n#include "{api}"\n#pragma GCC visibility push(default)\nextern "C" {\n'
+    text = BANNER + f'#pragma once\n#include "{api}"\n'
+    text += '#pragma GCC visibility push(default)\nextern "C" {\n'
     text += "".join(prototype(functions[n]) + ";\n" for n in sorted(names))
     return text + "}\n#pragma GCC visibility pop\n"
 
