@@ -19,9 +19,9 @@ typedef struct SoftgpuTouch {
 
 /* Work that a sister library queues on a stream as if it were a kernel: skipped in dry run. */
 typedef struct SoftgpuWork {
-  const char* name;         /* stays alive: shown by the checker and by CUPTI */
-  void (*run)(void* args);  /* called once, in stream order */
-  const void* args;         /* copied */
+  const char* name;        /* stays alive: shown by the checker and by CUPTI */
+  void (*run)(void* args); /* called once, in stream order */
+  const void* args;        /* copied */
   size_t args_bytes;
   const SoftgpuTouch* touches; /* copied */
   size_t touch_count;
@@ -52,9 +52,9 @@ typedef struct SoftgpuDeviceInfo {
   char profile[32];
   unsigned char uuid[16];
   uint64_t total_bytes;
-  uint64_t used_bytes;           /* all processes, contexts included: total - used = what cuMemGetInfo calls free */
-  uint64_t process_bytes;        /* of this process, its contexts included */
-  uint64_t context_bytes;        /* of this process: context overhead alone */
+  uint64_t used_bytes;    /* all processes, contexts included: total - used = what cuMemGetInfo calls free */
+  uint64_t process_bytes; /* of this process, its contexts included */
+  uint64_t context_bytes; /* of this process: context overhead alone */
   int compute_major, compute_minor, sm_count;
   int pci_bus, pci_device, pci_domain;
 } SoftgpuDeviceInfo;
