@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "softgpu/kernel/names.h"
 #include "softgpu/queue/workers.h"
 
 namespace tidemark::softgpu {
@@ -54,6 +55,14 @@ std::string beside_program() {
   return n <= 0 ? std::string() : std::string(path.data(), static_cast<std::size_t>(n)) + ".softgpu.so";
 }
 
+// As registered, else by the spelling that both compilers' names come down to.
+template <class T>
+const T* find_named(const std::unordered_map<std::string_view, const T*>& map, std::string_view name) {
+  auto found = map.find(name);
+  if (found == map.end()) found = map.find(canonical_name(name));
+  return found == map.end() ? nullptr : found->second;
+}
+
 // The library has said on stderr what happened, with block and thread.
 CUresult as_result(SoftgpuKernelStatus status) {
   switch (status) {
@@ -87,13 +96,11 @@ std::string load_kernel_libraries(Driver& driver) {
 }
 
 const SoftgpuKernel* find_body(std::string_view mangled) {
-  auto const found = bodies().kernels.find(mangled);
-  return found == bodies().kernels.end() ? nullptr : found->second;
+  return find_named(bodies().kernels, mangled);
 }
 
 const SoftgpuSymbol* find_symbol(std::string_view name) {
-  auto const found = bodies().symbols.find(name);
-  return found == bodies().symbols.end() ? nullptr : found->second;
+  return find_named(bodies().symbols, name);
 }
 
 // The demangled text ends in a parameter list; a parameter whose type ends in '*' is a pointer.
