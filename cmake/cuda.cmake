@@ -97,4 +97,7 @@ if(CMAKE_CUDA_COMPILER OR (TIDEMARK_NVCC AND NOT TIDEMARK_FUZZERS AND NOT "$ENV{
   enable_language(CUDA)
   # The preload library and the software device both stand in for the shared runtime; a static one is out of reach.
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+  # CMake 3.25 does not know nvcc's C++20: required, as it is for C++, it is an error; the flag comes from
+  # tidemark_flags instead.
+  set(CMAKE_CUDA_STANDARD_REQUIRED OFF)
 endif()

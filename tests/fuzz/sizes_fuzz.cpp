@@ -18,13 +18,15 @@ void check(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view const text(reinterpret_cast<const char*>(data), size);
   auto const bytes = tidemark::parse_bytes(text);
-  if (bytes) {
+  // Beyond, rounding to two digits can step over the largest size that is read.
+  constexpr std::uint64_t kReadAgain = 9'000'000'000'000'000'000;
+  if (bytes && bytes->n < kReadAgain) {
     auto const again = tidemark::parse_bytes(tidemark::format_bytes(*bytes));
     check(again.ok());
     // Two digits after the point from KiB on: half a percent of the unit, and the unit is at most the value.
     std::uint64_t const gap = again->n > bytes->n ? again->n - bytes->n : bytes->n - again->n;
     check(gap <= bytes->n / 200 + 1);
-  } else {
+  } else if (!bytes) {
     check(!bytes.error().what.empty() && !bytes.error().hint.empty());
   }
   auto const duration = tidemark::parse_duration_ns(text);

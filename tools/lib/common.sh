@@ -91,7 +91,7 @@ configure() {
   cmake --fresh --preset "$1"
 }
 
-# build PRESET: quiet while it works, the compiler's words when it does not.
+# build PRESET [ARGUMENTS]
 build() {
-  cmake --build --preset "$1" --parallel "${TIDEMARK_JOBS:-$(nproc)}"
+  cmake --build --preset "$@" --parallel "${TIDEMARK_JOBS:-$(nproc)}"
 }
