@@ -83,12 +83,18 @@ use_environment() {
   export PATH
 }
 
-# configure PRESET: a build folder that refuses (a moved checkout, another toolkit) is begun anew, once.
+# configure PRESET: shows what was found, and everything when it fails. A build folder that refuses (a moved checkout,
+# another toolkit) is begun anew, once.
 configure() {
-  if cmake --preset "$1"; then return 0; fi
-  [ -e "build/$1/CMakeCache.txt" ] || return 1
-  say "  configuring build/$1 again from nothing"
-  cmake --fresh --preset "$1"
+  cf_log=build/$1-configure.log cf_was_there=no
+  mkdir -p build
+  if [ -e "build/$1/CMakeCache.txt" ]; then cf_was_there=yes; fi
+  if ! cmake --preset "$1" >"$cf_log" 2>&1; then
+    if [ $cf_was_there = no ]; then cat "$cf_log" && return 1; fi
+    say "  build/$1 does not fit any more; configuring it from nothing"
+    cmake --fresh --preset "$1" >"$cf_log" 2>&1 || { cat "$cf_log" && return 1; }
+  fi
+  sed -n '/^-- tidemark /,/^-- Configuring/{/^-- Configuring/d;s/^-- /  /;p;}' "$cf_log"
 }
 
 # build PRESET [ARGUMENTS]
