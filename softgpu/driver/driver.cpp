@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "softgpu/driver/graph_exec.h"
 #include "softgpu/interface/default_stream.h"
 #include "softgpu/queue/host_thread.h"
 
@@ -34,11 +35,6 @@ const Configuration& configuration() {
 constinit thread_local std::uint64_t t_thread_number = 0;
 constinit std::atomic<std::uint64_t> g_threads{0};
 
-std::uint64_t thread_number() {
-  if (t_thread_number == 0) t_thread_number = ++g_threads;
-  return t_thread_number;
-}
-
 // A fault found by the checker must be seen by whoever started the program, whatever the program itself answers.
 constexpr int kCheckFailedExit = 86;
 
@@ -61,7 +57,7 @@ __attribute__((destructor)) void end_of_process() {
 }  // namespace
 
 Driver::Driver(Config read)
-    : config(std::move(read)), checker(config.check ? &checker_storage : nullptr), engine(config, checker) {
+    : config(std::move(read)), checker(config.check ? &checker_storage : nullptr), engine(config, checker), graph(*new GraphObjects) {
   // A context does not survive fork: the child gets errors, never the parent's queues and locks.
   ::pthread_atfork(nullptr, nullptr, [] { Driver::get().forked = true; });
 }
@@ -73,6 +69,11 @@ Driver* Driver::configured() {
 Driver& Driver::get() {
   static Driver& instance = *new Driver(*configuration().config);
   return instance;
+}
+
+std::uint64_t thread_number() {
+  if (t_thread_number == 0) t_thread_number = ++g_threads;
+  return t_thread_number;
 }
 
 std::vector<CUcontext>& context_stack() {
