@@ -38,8 +38,7 @@ bool answer(const Block& block, CUpointer_attribute attribute, CUdeviceptr addre
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return put(out, std::uint64_t{0});
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return put(out, 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return put(out, static_cast<unsigned>(block.kind == MemoryKind::Mapped ? block.flags
-                                                                             : CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+      return put(out, block.kind == MemoryKind::Mapped ? block.flags : unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return put(out, block.kind == MemoryKind::Pool ? static_cast<CUmemoryPool>(block.owner) : nullptr);
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return put(out, static_cast<std::size_t>(block.requested));

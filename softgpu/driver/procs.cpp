@@ -2,17 +2,18 @@
 // The look-up of entry points by name and version.
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
-#include <cuda.h>
-#include <cudaProfiler.h>
 #include <GL/gl.h>
+#include <cuda.h>
 #include <cudaEGL.h>
 #include <cudaGL.h>
-#include <vdpau/vdpau.h>
+#include <cudaProfiler.h>
 #include <cudaVDPAU.h>
+#include <vdpau/vdpau.h>
 #pragma GCC visibility pop
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace {
 
@@ -24,8 +25,7 @@ struct Proc {
 };
 
 const Proc kProcs[] = {
-#define SOFTGPU_PROC(name, version, symbol, twin) \
-  {#name, version, reinterpret_cast<void*>(&symbol), (void*)(twin)},
+#define SOFTGPU_PROC(name, version, symbol, twin) {#name, version, reinterpret_cast<void*>(&symbol), (void*)(twin)},
 #include "driver_procs.inc"
 #undef SOFTGPU_PROC
 };
@@ -62,4 +62,3 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** function, int ve
 CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
   return look_up(symbol, function, version, flags, nullptr);
 }
-
