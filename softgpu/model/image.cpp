@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "softgpu/driver/image.h"
+#include "softgpu/model/image.h"
 
 #include <elf.h>
 
