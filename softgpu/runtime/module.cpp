@@ -2,6 +2,7 @@
 #include "softgpu/runtime/module.h"
 
 #include <fatbinary_section.h>
+#include <runtime_launch.h>  // generated
 
 #include <atomic>
 #include <cstdlib>
@@ -12,7 +13,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "runtime_launch.h"
 #include "softgpu/interface/softgpu.h"
 
 namespace tidemark::softgpu::runtime {

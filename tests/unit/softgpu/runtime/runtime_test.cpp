@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fatbinary_section.h>
 #include <gtest/gtest.h>
+#include <runtime_launch.h>  // generated
 
 #include <algorithm>
 #include <string>
@@ -14,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime_launch.h"
 #include "tests/unit/softgpu/runtime/fake_driver.h"
 
 namespace {
