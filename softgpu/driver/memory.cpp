@@ -32,7 +32,6 @@ Block* allocate_device(Call& call, std::uint64_t bytes) {
   return block;
 }
 
-// Host memory of ours: whole pages, counted in no device's capacity.
 Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind kind) {
   std::uint64_t const rounded = round_up(bytes, 4096);
   void* const p = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -66,7 +66,8 @@ CUresult load_library(Call& call, CUlibrary* out, const void* image, std::option
   library->image = image;
   library->names_known = told != described().end() || names.kind != ImageNames::Kind::Fatbin;
   for (std::string const& name : names.kernels) add_kernel(call.driver, library, name);
-  for (auto const& [name, size] : names.variables) library->variables[name].bytes = size;
+  for (ImageNames::Variable const& v : names.variables)
+    library->variables[v.name] = {.bytes = v.bytes, .managed = v.managed};
   *out = library;
   return CUDA_SUCCESS;
 }
@@ -111,9 +112,10 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
       block = call.driver.blocks.create({.address = address,
                                          .requested = symbol->size_bytes,
                                          .rounded = symbol->size_bytes,
-                                         .kind = MemoryKind::Symbol,
+                                         .kind = variable.managed ? MemoryKind::Managed : MemoryKind::Symbol,
                                          .device = call.device().ordinal,
-                                         .context = call.context},
+                                         .context = call.context,
+                                         .owner = const_cast<SoftgpuSymbol*>(symbol)},
                                         true);
     if (call.driver.checker != nullptr)
       call.driver.checker->appear(Checker::View::Both, address, symbol->size_bytes, block->id);
@@ -121,7 +123,9 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
   }
   say_once("symbols start at zero", "softgpu",
            "initial values of __device__ variables come from a CPU build; without one they start at zero");
-  block = allocate_device(call, std::max<std::uint64_t>(1, variable.bytes));
+  std::uint64_t const size = std::max<std::uint64_t>(1, variable.bytes);
+  block = variable.managed ? allocate_host(call, size, CU_MEM_ATTACH_GLOBAL, MemoryKind::Managed)
+                           : allocate_device(call, size);
   if (block != nullptr) {
     std::memset(reinterpret_cast<void*>(block->address), 0, std::min<std::uint64_t>(variable.bytes, 1u << 20));
     block->owner = &variable;
@@ -190,7 +194,7 @@ void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
   }
   for (auto& [name, variable] : library->variables)
     for (auto const& [device, block] : variable.blocks)
-      if (block != nullptr && block->kind == MemoryKind::Device) release_block(driver, block);
+      if (block != nullptr) release_block(driver, block);
   for (auto const& [context, module] : library->modules) driver.modules.destroy(module);
   driver.libraries.destroy(library);
 }
@@ -205,7 +209,7 @@ extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(co
   if (std::strcmp(kind, "kernel") == 0) {
     names.kernels.emplace_back(name);
   } else {
-    names.variables.emplace_back(name, bytes);
+    names.variables.push_back({name, bytes, std::strcmp(kind, "managed") == 0});
   }
 }
 

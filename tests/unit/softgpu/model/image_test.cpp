@@ -45,9 +45,9 @@ TEST(Image, PtxGivesItsEntriesAndVariables) {
   EXPECT_EQ(names.kind, ImageNames::Kind::Ptx);
   EXPECT_EQ(names.kernels, (std::vector<std::string>{"_Z3addPfi", "second"}));
   ASSERT_EQ(names.variables.size(), 3u);
-  EXPECT_EQ(names.variables[0], (std::pair<std::string, std::uint64_t>{"scale", 4}));
-  EXPECT_EQ(names.variables[1], (std::pair<std::string, std::uint64_t>{"table", 400}));
-  EXPECT_EQ(names.variables[2], (std::pair<std::string, std::uint64_t>{"limit", 8}));
+  EXPECT_EQ(names.variables[0], (ImageNames::Variable{"scale", 4}));
+  EXPECT_EQ(names.variables[1], (ImageNames::Variable{"table", 400}));
+  EXPECT_EQ(names.variables[2], (ImageNames::Variable{"limit", 8}));
 }
 
 TEST(Image, OtherTextIsInvalid) {
@@ -94,7 +94,7 @@ TEST(Image, ACubinGivesItsSectionsAndSymbols) {
   EXPECT_EQ(names.kind, ImageNames::Kind::Elf);
   EXPECT_EQ(names.kernels, std::vector<std::string>{"_Z1kv"});
   ASSERT_EQ(names.variables.size(), 1u);
-  EXPECT_EQ(names.variables[0], (std::pair<std::string, std::uint64_t>{"counter", 12}));
+  EXPECT_EQ(names.variables[0], (ImageNames::Variable{"counter", 12}));
 }
 
 TEST(Image, EveryTruncationOfAnElfGivesAnAnswer) {
