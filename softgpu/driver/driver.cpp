@@ -57,7 +57,10 @@ __attribute__((destructor)) void end_of_process() {
 }  // namespace
 
 Driver::Driver(Config read)
-    : config(std::move(read)), checker(config.check ? &checker_storage : nullptr), engine(config, checker), graph(*new GraphObjects) {
+    : config(std::move(read)),
+      checker(config.check ? &checker_storage : nullptr),
+      engine(config, checker),
+      graph(*new GraphObjects) {
   // A context does not survive fork: the child gets errors, never the parent's queues and locks.
   ::pthread_atfork(nullptr, nullptr, [] { Driver::get().forked = true; });
 }

@@ -381,7 +381,7 @@ TEST_F(CaptureTest, InfoAndDependencies) {
 
 TEST_F(CaptureTest, CapturesIntoAnExistingGraph) {
   CUgraph graph = nullptr, out = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const before = add_node(graph, {}, data, 1);
   OK(cuStreamBeginCaptureToGraph(stream, graph, &before, nullptr, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
   OK(launch_add(stream, data, 2));
