@@ -50,6 +50,10 @@ Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind
 }
 
 void release_block(Driver& driver, Block* block) {
+  // A variable of a kernel library: the memory is the library's and stays, for every device and image that names it.
+  bool const is_variable =
+      block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
+  if (is_variable) return;
   if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded);
   switch (block->kind) {
     case MemoryKind::Device:
