@@ -5,6 +5,7 @@
 
 // The shim stands first: it gives the kernels' words (threadIdx, __shared__, ...) their meaning.
 #include "samples/hello_softgpu/hello_body.h"
+#include "softgpu/kernel/register.h"
 
 SOFTGPU_FLAT_KERNEL(hello::fill);
 SOFTGPU_FLAT_KERNEL(hello::add);

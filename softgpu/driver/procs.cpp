@@ -2,13 +2,15 @@
 // The look-up of entry points by name and version.
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
+// The interop headers need the types that stand before them.
 #include <GL/gl.h>
+#include <vdpau/vdpau.h>
+
 #include <cuda.h>
 #include <cudaEGL.h>
 #include <cudaGL.h>
 #include <cudaProfiler.h>
 #include <cudaVDPAU.h>
-#include <vdpau/vdpau.h>
 #pragma GCC visibility pop
 
 #include <algorithm>
