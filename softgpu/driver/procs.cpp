@@ -28,7 +28,7 @@ struct Proc {
 
 const Proc kProcs[] = {
 #define SOFTGPU_PROC(name, version, symbol, twin) {#name, version, reinterpret_cast<void*>(&symbol), (void*)(twin)},
-#include "driver_procs.inc"
+#include <driver_procs.inc>
 #undef SOFTGPU_PROC
 };
 
