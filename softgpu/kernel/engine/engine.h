@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "softgpu/kernel/engine/shared_memory.h"
 #include "softgpu/kernel/engine/stack.h"
@@ -41,7 +40,7 @@ class Engine {
   std::uint64_t warp_call(CallKey key, std::uint64_t value, ShuffleArgs args);
   LaneMask active_mask(const void* place);
   void yield();
-  [[noreturn, gnu::cold]] void fail(SoftgpuKernelStatus status, std::string_view what);
+  [[noreturn, gnu::cold]] void fail(SoftgpuKernelStatus status, std::string what);
   unsigned lane() const { return static_cast<unsigned>(self_ - warp_begin_); }
   bool running() const { return running_; }
   const SharedMemory& shared() const { return shared_; }
