@@ -88,6 +88,9 @@ Index3 index_of_block(std::uint64_t linear, const SoftgpuDim& grid) {
 }  // namespace
 
 constinit thread_local ThreadState t_state;
+ThreadState* thread_state() noexcept {
+  return &t_state;
+}
 
 Engine::Engine() : state_(&t_state), stacks_(configured_stack_bytes()) {
   main_.sanitizer.adopt_thread();
@@ -218,5 +221,5 @@ SoftgpuKernelStatus run_blocks(const BlockJob& job, std::uint64_t first, std::ui
 }  // namespace tidemark::softgpu
 
 extern "C" void softgpu_stack_main() {
-  tidemark::softgpu::t_state.engine->stack_main();
+  tidemark::softgpu::thread_state()->engine->stack_main();
 }

@@ -24,6 +24,9 @@
 
 namespace tidemark::softgpu {
 
+// What thread_state() points to.
+extern constinit thread_local ThreadState t_state;
+
 class Engine {
  public:
   static constexpr unsigned kMaxThreads = 1024, kMaxWarps = kMaxThreads / kWarpLanes;
@@ -36,7 +39,8 @@ class Engine {
   SoftgpuKernelStatus run(const BlockJob& job, std::uint64_t first, std::uint64_t last);
 
   // From inside a kernel.
-  BarrierVotes barrier(bool vote);
+  void barrier(bool vote);
+  BarrierVotes votes() const { return result_; }
   std::uint64_t warp_call(CallKey key, std::uint64_t value, ShuffleArgs args);
   LaneMask active_mask(const void* place);
   void yield();
@@ -84,6 +88,7 @@ class Engine {
   void enter_warp(unsigned warp);
   void wake(unsigned warp, LaneMask lanes);
   void thread_exited();
+  void pass_barrier();
   void open_barrier();
   bool answer_active_mask();
   void finish_calls(unsigned warp);
@@ -108,7 +113,7 @@ class Engine {
   bool flat_ = false, running_ = false;
   Stack* came_from_ = nullptr;  // for the sanitizers
   std::array<LaneMask, kMaxWarps> ready_{}, live_{};
-  std::array<Thread, kMaxThreads> thread_{};
+  std::array<Thread, kMaxThreads + 1> thread_{};  // one more: the last one's successor is looked at
 
   std::array<Warp, kMaxWarps> warps_{};
   const BlockJob* job_ = nullptr;
