@@ -19,13 +19,23 @@ struct Bytes {
 };
 
 namespace literals {
-constexpr Bytes operator""_B(unsigned long long n) { return {n}; }
-constexpr Bytes operator""_KiB(unsigned long long n) { return {n << 10}; }
-constexpr Bytes operator""_MiB(unsigned long long n) { return {n << 20}; }
-constexpr Bytes operator""_GiB(unsigned long long n) { return {n << 30}; }
+constexpr Bytes operator""_B(unsigned long long n) {
+  return {n};
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return {n << 10};
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return {n << 20};
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return {n << 30};
+}
 }  // namespace literals
 
-constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t step) { return (n + step - 1) / step * step; }
+constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t step) {
+  return (n + step - 1) / step * step;
+}
 
 // "512MiB", "6GiB", "1.5GB", "8G" (binary, as CUDA users write it) or plain bytes.
 Result<Bytes> parse_bytes(std::string_view text);

@@ -67,8 +67,10 @@ Result<std::uint64_t> parse_duration_ns(std::string_view text) {
   std::string_view const unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   if (failure == std::errc{} && number >= 0)
     for (Unit const& u : kUnits)
-      if (unit == u.name && number * u.factor < 9.2e18) return static_cast<std::uint64_t>(std::llround(number * u.factor));
-  return Error{Errc::InvalidArgument, "not a duration: '" + std::string(text) + "'", "write it as 250ns, 100us, 2ms or 1s"};
+      if (unit == u.name && number * u.factor < 9.2e18)
+        return static_cast<std::uint64_t>(std::llround(number * u.factor));
+  return Error{Errc::InvalidArgument, "not a duration: '" + std::string(text) + "'",
+               "write it as 250ns, 100us, 2ms or 1s"};
 }
 
 Result<std::uint64_t> env_duration_ns(const char* name, std::uint64_t otherwise) {

@@ -58,8 +58,7 @@ class [[nodiscard]] Result<void> {
 #define TIDEMARK_CONCAT_(a, b) a##b
 #define TIDEMARK_CONCAT(a, b) TIDEMARK_CONCAT_(a, b)
 // TIDEMARK_TRY(auto x, f()); — x is the value, or the enclosing function returns f()'s error.
-#define TIDEMARK_TRY(declaration, ...)                                  \
-  auto TIDEMARK_CONCAT(result_, __LINE__) = (__VA_ARGS__);              \
-  if (!TIDEMARK_CONCAT(result_, __LINE__).ok())                         \
-    return ::tidemark::Error(TIDEMARK_CONCAT(result_, __LINE__).error()); \
+#define TIDEMARK_TRY(declaration, ...)                                                                                \
+  auto TIDEMARK_CONCAT(result_, __LINE__) = (__VA_ARGS__);                                                            \
+  if (!TIDEMARK_CONCAT(result_, __LINE__).ok()) return ::tidemark::Error(TIDEMARK_CONCAT(result_, __LINE__).error()); \
   declaration = std::move(TIDEMARK_CONCAT(result_, __LINE__)).value()

@@ -19,9 +19,9 @@ typedef struct SoftgpuTouch {
 
 /* Work that a sister library queues on a stream as if it were a kernel: skipped in dry run. */
 typedef struct SoftgpuWork {
-  const char* name;         /* stays alive: shown by the checker and by CUPTI */
-  void (*run)(void* args);  /* called once, in stream order */
-  const void* args;         /* copied */
+  const char* name;        /* stays alive: shown by the checker and by CUPTI */
+  void (*run)(void* args); /* called once, in stream order */
+  const void* args;        /* copied */
   size_t args_bytes;
   const SoftgpuTouch* touches; /* copied */
   size_t touch_count;
@@ -33,6 +33,11 @@ int softgpu_submit(void* stream, const SoftgpuWork* work);
 int softgpu_dry_run(void);
 /* How many threads the device computes with (SOFTGPU_WORKERS, else the machine's cores). */
 int softgpu_workers(void);
+
+/* What a code image holds that the device cannot read out of it: the runtime tells before it loads the image, since the
+ * program registers each name with it. kind: "kernel" (bytes is 0) or "variable" (bytes is its size). The name is copied.
+ * image: the pointer that cuLibraryLoadData or cuModuleLoadData will be given. */
+void softgpu_describe_image(const void* image, const char* kind, const char* name, size_t bytes);
 
 /* An allocator above the device makes its own blocks visible to the checker: at each serve with a generation that is
  * new for that range, at each free with generation 0. Takes effect at once. A no-op unless SOFTGPU_CHECK=1. */
@@ -47,9 +52,9 @@ typedef struct SoftgpuDeviceInfo {
   char profile[32];
   unsigned char uuid[16];
   uint64_t total_bytes;
-  uint64_t used_bytes;           /* all processes, contexts included: total - used = what cuMemGetInfo calls free */
-  uint64_t process_bytes;        /* of this process, its contexts included */
-  uint64_t context_bytes;        /* of this process: context overhead alone */
+  uint64_t used_bytes;    /* all processes, contexts included: total - used = what cuMemGetInfo calls free */
+  uint64_t process_bytes; /* of this process, its contexts included */
+  uint64_t context_bytes; /* of this process: context overhead alone */
   int compute_major, compute_minor, sm_count;
   int pci_bus, pci_device, pci_domain;
 } SoftgpuDeviceInfo;

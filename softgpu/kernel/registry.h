@@ -22,10 +22,10 @@ typedef struct SoftgpuDim {
 /* What happened inside a kernel; becomes the context's sticky error. */
 typedef enum SoftgpuKernelStatus {
   SOFTGPU_KERNEL_OK = 0,
-  SOFTGPU_KERNEL_TRAP = 1,            /* __trap() */
-  SOFTGPU_KERNEL_ASSERT = 2,          /* assert() in device code */
-  SOFTGPU_KERNEL_DIVERGENT_SYNC = 3,  /* a barrier that not all threads reach: undefined on a GPU, an error here */
-  SOFTGPU_KERNEL_FLAT_SYNC = 4        /* a kernel declared flat (no barrier) that reached one */
+  SOFTGPU_KERNEL_TRAP = 1,           /* __trap() */
+  SOFTGPU_KERNEL_ASSERT = 2,         /* assert() in device code */
+  SOFTGPU_KERNEL_DIVERGENT_SYNC = 3, /* a barrier that not all threads reach: undefined on a GPU, an error here */
+  SOFTGPU_KERNEL_FLAT_SYNC = 4       /* a kernel declared flat (no barrier) that reached one */
 } SoftgpuKernelStatus;
 
 typedef struct SoftgpuLaunch {

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Build functions for softgpu's shared libraries. All of them land in one folder, SOFTGPU_LIBRARY_DIR, which is what goes
+# onto a program's library path.
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+set(SOFTGPU_GENERATE_DIR "${CMAKE_CURRENT_LIST_DIR}")
+set(SOFTGPU_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib/softgpu")
+file(GLOB _scripts CONFIGURE_DEPENDS "${SOFTGPU_GENERATE_DIR}/*.py")
+set(SOFTGPU_GENERATE_SCRIPTS "${_scripts}")
+
+# softgpu_generate(PREFIX driver|runtime|library NAME [options of generate.py, see its README])
+# Sets PREFIX_DIR (on the include path for NAME_procs.inc), PREFIX_SOURCES and PREFIX_MAP for the caller. The sources
+# hold weak symbols and must be compiled into the shared library itself: as members of an archive they would hide
+# strong definitions that stand in other archives. Headers that change make the command run again.
+function(softgpu_generate prefix kind name)
+  set(dir "${CMAKE_CURRENT_BINARY_DIR}/generated")
+  set(sources "${dir}/${name}_stubs.cpp")
+  set(others "${dir}/${name}_names.txt" "${dir}/${name}.map")
+  if(NOT kind STREQUAL "library")
+    list(APPEND sources "${dir}/${name}_twins.cpp")
+  endif()
+  if(kind STREQUAL "driver")
+    list(APPEND others "${dir}/${name}_procs.inc")
+  endif()
+  add_custom_command(
+    OUTPUT "${dir}/${name}.stamp" ${sources} ${others}
+    COMMAND Python3::Interpreter "${SOFTGPU_GENERATE_DIR}/generate.py" ${kind} --name ${name} --out "${dir}"
+            --compiler "${CMAKE_CXX_COMPILER}" --include "${TIDEMARK_CUDA_INCLUDE}" --include "${PROJECT_SOURCE_DIR}"
+            --depfile "${dir}/${name}.d" ${ARGN}
+    DEPENDS ${SOFTGPU_GENERATE_SCRIPTS}
+    DEPFILE "${dir}/${name}.d"
+    COMMENT "Generating ${name} from the CUDA headers"
+    VERBATIM)
+  # The shims stand last: they only serve where a machine has no GL, EGL or VDPAU headers.
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "SHELL:-idirafter ${SOFTGPU_GENERATE_DIR}/shims")
+  set(${prefix}_DIR "${dir}" PARENT_SCOPE)
+  set(${prefix}_SOURCES "${sources}" PARENT_SCOPE)
+  set(${prefix}_MAP "${dir}/${name}.map" PARENT_SCOPE)
+endfunction()
+
+# softgpu_library(target SONAME libX.so.N MAP file SOURCES ... LINKS ... SYSTEM ...)
+# A shared library with the vendor's name: exports what MAP lists, resolves its own symbols within itself.
+function(softgpu_library target)
+  cmake_parse_arguments(A "" "SONAME;MAP" "SOURCES;LINKS;SYSTEM" ${ARGN})
+  string(REGEX MATCH "^lib(.*)\\.so\\.([0-9]+)$" _ "${A_SONAME}")
+  set(output "${CMAKE_MATCH_1}")
+  set(soversion "${CMAKE_MATCH_2}")
+  tidemark_library(${target} SHARED SOURCES ${A_SOURCES} LINKS ${A_LINKS} SYSTEM tidemark_cuda_headers ${A_SYSTEM} ${CMAKE_DL_LIBS})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME "${output}" SOVERSION "${soversion}"
+    LIBRARY_OUTPUT_DIRECTORY "${SOFTGPU_LIBRARY_DIR}" LINK_DEPENDS "${A_MAP}")
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${A_MAP}" "LINKER:-Bsymbolic" "LINKER:--exclude-libs,ALL")
+  if(NOT TIDEMARK_SANITIZE)
+    target_link_options(${target} PRIVATE "LINKER:-z,defs")  # a sanitizer's runtime is in the program
+  endif()
+endfunction()
