@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <type_traits>
 
 #include "softgpu/blas/vendor.h"
