@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cuBLAS handle: modes and a stream, no memory of its own. As with the vendor's, one handle is used by one thread at a
-// time; different handles may be used at once.
+// time; different handles may be used at once. A cuBLAS handle also serves as a cuBLASLt handle (documented, and used by
+// PyTorch): both begin with the same two members.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,15 @@ struct cublasContext {
   int* mantissa_bit_count = nullptr;
 };
 
+struct cublasLtContext {
+  std::uint64_t alive = cublasContext::kAlive;
+  void* device_context = nullptr;
+};
+static_assert(offsetof(cublasContext, device_context) == offsetof(cublasLtContext, device_context));
+
 namespace tidemark::softgpu::blas {
 
+inline bool is_alive(cublasLtHandle_t handle) { return handle != nullptr && handle->alive == cublasContext::kAlive; }
 inline bool is_alive(cublasHandle_t handle) { return handle != nullptr && handle->alive == cublasContext::kAlive; }
 
 }  // namespace tidemark::softgpu::blas

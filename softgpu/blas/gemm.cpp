@@ -95,8 +95,8 @@ class TiledGemm {
     if (g_.k == 0) std::fill_n(sum, rows * cols, 0.0f);
     for (std::int64_t deep = 0; deep < g_.k; deep += kTile) {
       std::int64_t const depth = std::min(kTile, g_.k - deep);
-      Block const a = widen_block(g_.a, g_.transa != CUBLAS_OP_N, row, deep, rows, depth, scratch.a);
-      Block const b = widen_block(g_.b, g_.transb != CUBLAS_OP_N, deep, col, depth, cols, scratch.b);
+      Block const a = widen_block(g_.a, is_transposed(g_.transa), row, deep, rows, depth, scratch.a);
+      Block const b = widen_block(g_.b, is_transposed(g_.transb), deep, col, depth, cols, scratch.b);
       float const keep = deep == 0 || integers != nullptr ? 0.0f : 1.0f;
       cblas(routine::gemm<float>(), CblasColMajor, g_.transa, g_.transb, rows, cols, depth, 1.0f, a.data, a.ld, b.data,
             b.ld, keep, sum, rows);

@@ -18,7 +18,12 @@ void* openblas_symbol(const char* name);
 
 // How arguments are written in CBLAS: options as its enums, complex scalars by address.
 inline CBLAS_TRANSPOSE pass(cublasOperation_t op) {
-  return op == CUBLAS_OP_N ? CblasNoTrans : op == CUBLAS_OP_T ? CblasTrans : CblasConjTrans;
+  switch (op) {
+    case CUBLAS_OP_N: return CblasNoTrans;
+    case CUBLAS_OP_T: return CblasTrans;
+    case CUBLAS_OP_CONJG: return CblasConjNoTrans;
+    default: return CblasConjTrans;
+  }
 }
 inline CBLAS_UPLO pass(cublasFillMode_t fill) { return fill == CUBLAS_FILL_MODE_UPPER ? CblasUpper : CblasLower; }
 inline CBLAS_DIAG pass(cublasDiagType_t diag) { return diag == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit; }
