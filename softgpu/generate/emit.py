@@ -41,6 +41,19 @@ def parameter_names(function):
     return [p.name or f"argument{i}" for i, p in enumerate(function.parameters)]
 
 
+def prototype(function):
+    declared = ", ".join(p.declared_as(n) for p, n in zip(function.parameters, parameter_names(function)))
+    return f"{function.result} {function.name}({declared})"
+
+
+def launch_header(functions, names, api):
+    """Prototypes of what nvcc's host code calls: the headers that declare them are only for a CUDA compiler."""
+    text = BANNER + f'#pragma once\n#include "{api}"\n'
+    text += '#pragma GCC visibility push(default)\nextern "C" {\n'
+    text += "".join(prototype(functions[n]) + ";\n" for n in sorted(names))
+    return text + "}\n#pragma GCC visibility pop\n"
+
+
 def twins(functions, includes, extra=""):
     """Definitions of the per-thread-default-stream twins: the plain function inside a scope that says so."""
     text = BANNER
@@ -57,10 +70,8 @@ def twins(functions, includes, extra=""):
         function = functions[name]
         if base not in functions:
             raise HeaderError(f"{name}: no {base} beside it")
-        names = parameter_names(function)
-        declared = ", ".join(p.declared_as(n) for p, n in zip(function.parameters, names))
-        text += f'extern "C" {function.result} {name}({declared}) {{\n  PerThreadDefaultStream const scope;\n'
-        text += f"  return {base}({', '.join(names)});\n}}\n"
+        text += f'extern "C" {prototype(function)} {{\n  PerThreadDefaultStream const scope;\n'
+        text += f"  return {base}({', '.join(parameter_names(function))});\n}}\n"
     return text + "#pragma GCC visibility pop\n"
 
 

@@ -32,6 +32,7 @@ class Library:
     readings: tuple = ([],)
     typedef_headers: list = dataclasses.field(default_factory=list)
     launch_headers: list = dataclasses.field(default_factory=list)
+    api: str = ""  # our header that includes the vendor's, in the way that fits the library
 
 
 # gl.h and vdpau.h are named because not every CUDA header that needs them includes them on every machine.
@@ -45,6 +46,7 @@ RUNTIME = Library(
     # What nvcc's host code calls. These headers are only whole for a CUDA compiler, and the last declares its functions
     # when it is read for the second time.
     launch_headers=["cuda_runtime.h", "crt/device_functions.h", "crt/host_runtime.h", "crt/host_runtime.h"],
+    api="softgpu/runtime/api.h",
     # Named by cupti_runtime_cbid.h alone: host code of newer compilers may call them, so they exist and refuse.
     extra=["__cudaRegisterHostVar", "__cudaRegisterUnifiedTable", "__cudaGetProcAddress"],
     names=r"cuda[A-Z]\w*", status=["cudaError_t"], minimum=400, node="libcudart.so.13", hook="softgpu_runtime_not_supported",
@@ -107,8 +109,9 @@ class Generator:
             checks = emit.proc_assertions(table, library.typedef_headers)
             self.outputs[f"{prefix}_twins.cpp"] = emit.twins(functions, library.headers, checks)
         elif library.readings is READINGS:
-            launch = [n for n in functions if n.startswith("__") and procs.base_of_twin(n)]
-            self.outputs[f"{prefix}_twins.cpp"] = emit.twins(functions, library.headers, launch_prototypes(functions, launch))
+            launch = [n for n in functions if n.startswith("__") and n not in library.extra]
+            self.outputs[f"{prefix}_launch.h"] = emit.launch_header(functions, launch, library.api)
+            self.outputs[f"{prefix}_twins.cpp"] = emit.twins(functions, library.headers, f'#include "{prefix}_launch.h"\n')
         self.write()
 
     def write(self):
@@ -122,16 +125,6 @@ class Generator:
             stamp = out / f"{self.options.name}.stamp"
             stamp.touch()
             self.options.depfile.write_text(emit.depfile([stamp], self.dependencies))
-
-
-def launch_prototypes(functions, twins):
-    """Prototypes of the functions that only nvcc's own headers declare: those need a CUDA compiler to be included."""
-    text = ""
-    for name in sorted({n for t in twins for n in (t, procs.base_of_twin(t))}):
-        f = functions[name]
-        names = emit.parameter_names(f)
-        text += f'extern "C" {f.result} {name}({", ".join(p.declared_as(n) for p, n in zip(f.parameters, names))});\n'
-    return text
 
 
 def parse_arguments(arguments):

@@ -21,6 +21,9 @@ function(softgpu_generate prefix kind name)
   if(kind STREQUAL "driver")
     list(APPEND others "${dir}/${name}_procs.inc")
   endif()
+  if(kind STREQUAL "runtime")
+    list(APPEND others "${dir}/${name}_launch.h")
+  endif()
   add_custom_command(
     OUTPUT "${dir}/${name}.stamp" ${sources} ${others}
     COMMAND Python3::Interpreter "${SOFTGPU_GENERATE_DIR}/generate.py" ${kind} --name ${name} --out "${dir}"
@@ -31,7 +34,7 @@ function(softgpu_generate prefix kind name)
     COMMENT "Generating ${name} from the CUDA headers"
     VERBATIM)
   # The shims stand last: they only serve where a machine has no GL, EGL or VDPAU headers.
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "SHELL:-idirafter ${SOFTGPU_GENERATE_DIR}/shims")
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-idirafter;${SOFTGPU_GENERATE_DIR}/shims")
   set(${prefix}_DIR "${dir}" PARENT_SCOPE)
   set(${prefix}_SOURCES "${sources}" PARENT_SCOPE)
   set(${prefix}_MAP "${dir}/${name}.map" PARENT_SCOPE)

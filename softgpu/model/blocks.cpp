@@ -4,10 +4,6 @@
 #include <algorithm>
 
 namespace tidemark::softgpu {
-namespace {
-constexpr std::size_t kBlocksPerSlab = 1024;
-}
-
 Block* BlockMap::create(Block block, bool listed) {
   if (spare_.empty()) {
     slabs_.push_back(std::make_unique<Block[]>(kBlocksPerSlab));

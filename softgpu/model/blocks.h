@@ -25,6 +25,7 @@ struct Block {
   MemoryKind kind = MemoryKind::Device;
   int device = -1;
   bool sync_memops = false;
+  bool doomed = false;         // given to a stream-ordered free that has not happened yet
   unsigned flags = 0;          // as given to the allocating call
   void* context = nullptr;     // that allocated it
   void* owner = nullptr;       // pool, VMM handle, array, graph: depends on the kind
@@ -53,12 +54,16 @@ class BlockMap {
   // Whether any listed block overlaps the range.
   bool overlaps(std::uintptr_t address, std::uint64_t bytes) const;
   std::uint64_t next_id() { return ++last_id_; }
+  // Every live block; f may destroy the block it is given.
   template <class F>
-  void for_each_listed(F f) {
-    for (auto it = listed_.begin(); it != listed_.end();) f((it++)->second);  // f may destroy its block
+  void for_each(F f) {
+    for (auto const& slab : slabs_)
+      for (std::size_t i = 0; i < kBlocksPerSlab; ++i)
+        if (slab[i].address != 0) f(&slab[i]);
   }
 
  private:
+  static constexpr std::size_t kBlocksPerSlab = 1024;
   struct Window {
     std::uintptr_t begin, end;
     BlockWindow* window;

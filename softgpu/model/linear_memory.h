@@ -6,6 +6,7 @@
 // a card. Address space is plentiful and costs nothing until touched, so only the ledger decides what fits.
 // Not thread-safe: the device locks.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,6 +38,13 @@ class LinearMemory {
   std::optional<Range> find(std::uintptr_t address) const;
   bool contains(std::uintptr_t address) const {
     return small_memory_.contains(address) || large_memory_.contains(address);
+  }
+  struct Span {
+    std::uintptr_t begin, end;
+  };
+  // The address space that is this device's.
+  std::array<Span, 2> windows() const {
+    return {Span{small_memory_.begin(), small_memory_.end()}, Span{large_memory_.begin(), large_memory_.end()}};
   }
   // Something to hang on a block's start; nullptr where none was set.
   void*& tag(std::uintptr_t block);

@@ -129,14 +129,12 @@ UnitHeap::Run UnitHeap::free(Unit first) {
   return run;
 }
 
-void UnitHeap::shrink(Unit first, Unit count) {
+void UnitHeap::split(Unit first, Unit count) {
   Unit const have = size(first);
-  TIDEMARK_INVARIANT(count > 0 && count <= have && !is_free(first));
-  if (count == have) return;
+  TIDEMARK_INVARIANT(count > 0 && count < have && !is_free(first));
   nodes_[first].size_and_free = count << 1;
   nodes_[first + count].size_and_free = (have - count) << 1;
   mark(first + count);
-  free(first + count);
 }
 
 std::optional<UnitHeap::Run> UnitHeap::find(Unit unit) const {

@@ -35,8 +35,8 @@ class UnitHeap {
   std::optional<Unit> allocate(Unit count);
   // The run that starts at `first` becomes free; the answer is the free run it is now part of.
   Run free(Unit first);
-  // Shortens a used run to `count` units; the rest becomes free.
-  void shrink(Unit first, Unit count);
+  // Cuts a used run in two used runs: [first, first + count) and the rest.
+  void split(Unit first, Unit count);
   // The used run that holds `unit`.
   std::optional<Run> find(Unit unit) const;
   Unit capacity() const { return capacity_; }

@@ -132,7 +132,8 @@ void Engine::execute_front(Lock& lock, Stream& stream) {
   Nanos const began = clock_.now();
   int error = 0;
   // After a fault the context is dead: what was queued behind it never runs.
-  if (item.run && stream.group->error == 0) {
+  if (item.precheck && stream.group->error == 0) error = item.precheck();
+  if (item.run && error == 0 && stream.group->error == 0) {
     if (item.run_locked) {
       error = item.run();
     } else {

@@ -22,6 +22,8 @@ class Stream {
   Nanos ready_at = 0;    // when the last executed item finishes
   std::deque<Item> pending;
   Ref<Ticket> last;  // the newest item's
+  std::uint64_t sequence = 0;
+  std::shared_ptr<const Knowledge> knowledge;  // null: of no other stream
 };
 
 struct StreamGroup {

@@ -1,0 +1,37 @@
+# Fuzz targets. In the preset `fuzz` (clang) each is a libFuzzer program in <build>/fuzzers, run by tools/fuzz; in every
+# other build the same source replays its kept corpus as a unit test, so that what was once found stays fixed.
+if(TIDEMARK_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "TIDEMARK_FUZZERS needs clang, not ${CMAKE_CXX_COMPILER_ID}.\nhint: cmake --preset fuzz")
+  endif()
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+  check_cxx_source_compiles("extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }"
+                            TIDEMARK_HAS_LIBFUZZER)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT TIDEMARK_HAS_LIBFUZZER)
+    message(FATAL_ERROR "clang is here but not its libFuzzer.\nhint: tools/setup installs it (libclang-rt-dev)")
+  endif()
+  target_compile_options(tidemark_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+add_custom_target(fuzzers)
+
+# tidemark_fuzzer(fuzz_x SOURCES x_fuzz.cpp LINKS ... SYSTEM ...): corpus in tests/fuzz/corpus/fuzz_x
+function(tidemark_fuzzer target)
+  cmake_parse_arguments(A "" "" "SOURCES;LINKS;SYSTEM" ${ARGN})
+  set(corpus "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}")
+  if(NOT IS_DIRECTORY "${corpus}")
+    message(FATAL_ERROR "${target}: no corpus; put at least one input into tests/fuzz/corpus/${target}")
+  endif()
+  if(TIDEMARK_FUZZERS)
+    tidemark_program(${target} SOURCES ${A_SOURCES} LINKS ${A_LINKS} SYSTEM ${A_SYSTEM})
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
+    add_dependencies(fuzzers ${target})
+  else()
+    tidemark_program(${target}_replay SOURCES ${A_SOURCES} "${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cpp"
+                     LINKS ${A_LINKS} SYSTEM ${A_SYSTEM})
+    add_test(NAME ${target}_replay COMMAND ${target}_replay "${corpus}")
+    set_tests_properties(${target}_replay PROPERTIES LABELS unit TIMEOUT 120)
+  endif()
+endfunction()

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies: where an address lies, and what the documented synchronisation of each direction asks for.
+#pragma once
+#include "softgpu/driver/operation.h"
+
+namespace tidemark::softgpu {
+
+enum class Place : std::uint8_t { Pageable, Pinned, Managed, Device, Invalid };
+
+// Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed.
+Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes);
+
+enum class Waiting : std::uint8_t { Sync, Async };
+
+// Checks both ends, then queues the copy with the waiting that CUDA documents for its direction.
+CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting);
+// The general form of the API, as a strided copy. Nothing: an argument is wrong.
+std::optional<CopyOp> from_3d(Driver& driver, const CUDA_MEMCPY3D& p);
+CUresult check_copy(Driver& driver, CopyOp& op);
+
+}  // namespace tidemark::softgpu

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "softgpu/driver/driver.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "base/log.h"
+#include "softgpu/interface/default_stream.h"
+#include "softgpu/queue/host_thread.h"
+
+namespace tidemark::softgpu {
+namespace {
+
+struct Configuration {
+  std::optional<Config> config;
+  Configuration() {
+    auto read = read_config();
+    if (read.ok()) {
+      config = std::move(*read);
+    } else {
+      say("softgpu", "error: " + read.error().what + (read.error().hint.empty() ? "" : " (" + read.error().hint + ")"));
+    }
+  }
+};
+
+const Configuration& configuration() {
+  static const Configuration& instance = *new Configuration;
+  return instance;
+}
+
+constinit thread_local std::uint64_t t_thread_number = 0;
+constinit std::atomic<std::uint64_t> g_threads{0};
+
+std::uint64_t thread_number() {
+  if (t_thread_number == 0) t_thread_number = ++g_threads;
+  return t_thread_number;
+}
+
+// A fault found by the checker must be seen by whoever started the program, whatever the program itself answers.
+constexpr int kCheckFailedExit = 86;
+
+__attribute__((destructor)) void end_of_process() {
+  if (!configuration().config || !configuration().config->check) return;
+  Driver& driver = Driver::get();
+  if (driver.forked || driver.checker == nullptr) return;
+  std::uint64_t reports = 0;
+  {
+    Lock const lock(driver.engine.mutex());
+    reports = driver.checker->reports();
+  }
+  if (reports == 0) return;
+  say("softgpu", "check: " + std::to_string(reports) + (reports == 1 ? " report" : " reports") + ", exit code " +
+                     std::to_string(kCheckFailedExit));
+  std::fflush(nullptr);
+  ::_exit(kCheckFailedExit);
+}
+
+}  // namespace
+
+Driver::Driver(Config read)
+    : config(std::move(read)), checker(config.check ? &checker_storage : nullptr), engine(config, checker) {
+  // A context does not survive fork: the child gets errors, never the parent's queues and locks.
+  ::pthread_atfork(nullptr, nullptr, [] { Driver::get().forked = true; });
+}
+
+Driver* Driver::configured() {
+  return configuration().config ? &get() : nullptr;
+}
+
+Driver& Driver::get() {
+  static Driver& instance = *new Driver(*configuration().config);
+  return instance;
+}
+
+std::vector<CUcontext>& context_stack() {
+  thread_local std::vector<CUcontext> stack;
+  return stack;
+}
+
+CUcontext current_context(Driver&) {
+  auto const& stack = context_stack();
+  return stack.empty() ? nullptr : stack.back();
+}
+
+CUresult enter_driver(std::optional<Call>& call) {
+  Driver* const driver = Driver::configured();
+  if (driver == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (driver->forked) return CUDA_ERROR_NOT_INITIALIZED;
+  if (on_host_thread()) return CUDA_ERROR_NOT_PERMITTED;
+  call.emplace(Call{*driver, Lock(driver->engine.mutex())});
+  return driver->initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult enter_context(std::optional<Call>& call) {
+  if (CUresult const refused = enter_driver(call); refused != CUDA_SUCCESS) return refused;
+  CUcontext const current = current_context(call->driver);
+  if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (call->driver.contexts.check(current) == nullptr || (current->primary && !current->device->primary_active))
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  call->context = current;
+  return static_cast<CUresult>(current->error);
+}
+
+CUresult leave(Call& call, CUresult result) {
+  // Errors of earlier asynchronous work surface from any call that notices them.
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
+    if (call.context->error != 0) return static_cast<CUresult>(call.context->error);
+  return result;
+}
+
+CUstream make_stream(Driver& driver, CUcontext context, unsigned flags, int priority) {
+  CUstream const stream = driver.streams.create();
+  stream->group = context;
+  stream->context = context;
+  stream->id = driver.next_id();
+  stream->flags = flags;
+  stream->priority = priority;
+  stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+  return stream;
+}
+
+CUstream stream_of(Call& call, CUstream handle) {
+  if (handle == nullptr) handle = PerThreadDefaultStream::active() ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  if (handle == CU_STREAM_LEGACY) return call.context->legacy_handle;
+  if (handle == CU_STREAM_PER_THREAD) {
+    CUstream& own = call.context->per_thread_streams[thread_number()];
+    if (own == nullptr) {
+      own = make_stream(call.driver, call.context, CU_STREAM_DEFAULT, 0);
+      own->is_default = true;
+      call.context->streams.push_back(own);
+    }
+    return own;
+  }
+  CUstream const stream = call.driver.streams.check(handle);
+  return stream != nullptr && !stream->destroyed ? stream : nullptr;
+}
+
+void reap_streams(Driver& driver, CUcontext context) {
+  std::erase_if(context->streams, [&](Stream* s) {
+    auto* const stream = static_cast<CUstream_st*>(s);
+    if (!stream->destroyed || stream->running || !stream->pending.empty() || !driver.engine.idle(*stream)) return false;
+    driver.streams.destroy(stream);
+    return true;
+  });
+}
+
+void settle_pools(Driver& driver) {
+  driver.pools.for_each([](CUmemPoolHandle_st& handle) {
+    if (handle.pool) handle.pool->settle();
+  });
+}
+
+namespace {
+std::uint64_t g_allocation_calls = 0;
+std::uint64_t g_launch_calls = 0;
+}  // namespace
+
+bool fault_oom(Driver& driver, std::uint64_t bytes) {
+  ++g_allocation_calls;
+  for (Fault const& f : driver.config.faults) {
+    if (f.kind == Fault::Kind::OomAt && f.value == g_allocation_calls) return true;
+    if (f.kind == Fault::Kind::OomAbove && bytes > f.value) return true;
+  }
+  return false;
+}
+
+CUresult fault_launch(Driver& driver) {
+  ++g_launch_calls;
+  for (Fault const& f : driver.config.faults) {
+    if (f.value != g_launch_calls) continue;
+    if (f.kind == Fault::Kind::LaunchAt) return CUDA_ERROR_LAUNCH_FAILED;
+    if (f.kind == Fault::Kind::EccAt) return CUDA_ERROR_ECC_UNCORRECTABLE;
+  }
+  return CUDA_SUCCESS;
+}
+
+void fault_slow(Driver& driver, const char* group, const char* name) {
+  for (Fault const& f : driver.config.faults)
+    if (f.kind == Fault::Kind::Slow && (f.call == group || f.call == name))
+      std::this_thread::sleep_for(std::chrono::nanoseconds(f.value));
+}
+
+extern "C" int softgpu_not_supported(const char* name) {
+  say_once(name, "softgpu", std::string(name) + " is not supported");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace tidemark::softgpu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about a kernel's needs.
+#pragma once
+#include "softgpu/driver/driver.h"
+
+namespace tidemark::softgpu {
+
+int max_threads(const CUkern_st& kernel);
+int static_shared(const CUkern_st& kernel);
+int max_dynamic_shared(const CUkern_st& kernel);
+// Where each parameter lies in one packed buffer.
+std::vector<std::uint32_t> packed_offsets(const CUkern_st& kernel);
+
+}  // namespace tidemark::softgpu

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checked launch, ready to be queued or to become a graph's node.
+#pragma once
+#include "softgpu/driver/operation.h"
+
+namespace tidemark::softgpu {
+
+CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& shape, void** params, void** extra,
+                        KernelOp* out);
+
+}  // namespace tidemark::softgpu

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Managed memory: advice and prefetch. A prefetch to a device puts the range on its bill, one to the host takes it off.
+#include "base/bytes.h"
+#include "softgpu/driver/capture.h"
+#include "softgpu/driver/operation.h"
+
+using namespace tidemark;
+using namespace tidemark::softgpu;
+
+namespace {
+
+bool known_location(Driver& driver, const CUmemLocation& location) {
+  switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE: return driver.device(location.id) != nullptr;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return true;
+    default: return false;
+  }
+}
+
+Block* managed_block(Driver& driver, CUdeviceptr address, std::size_t bytes) {
+  Block* const block = driver.blocks.find(address);
+  if (block == nullptr || block->kind != MemoryKind::Managed || bytes == 0) return nullptr;
+  return address + bytes <= block->address + block->requested ? block : nullptr;
+}
+
+// Residency is kept per block, not per page: a block is resident up to the most that was prefetched.
+void move_to(Driver& driver, Block& block, std::uint64_t bytes, const CUmemLocation& location) {
+  driver.device(block.device)->ledger->release(block.resident);
+  block.resident = 0;
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return;
+  std::uint64_t const wanted = round_up(bytes, kGranule);
+  block.device = location.id;
+  // A full device keeps the pages where they are: managed memory oversubscribes, it does not fail.
+  if (driver.device(location.id)->ledger->charge(wanted)) block.resident = wanted;
+}
+
+CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& location, unsigned flags,
+                  CUstream handle) {
+  return with_context([&](Call& call) -> CUresult {
+    CUstream const stream = stream_of(call, handle);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    Block* const block = managed_block(call.driver, address, bytes);
+    if (block == nullptr || flags != 0 || !known_location(call.driver, location)) return CUDA_ERROR_INVALID_VALUE;
+    move_to(call.driver, *block, bytes, location);
+    return issue(call, stream, EmptyOp{});
+  });
+}
+
+CUresult advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, const CUmemLocation& location) {
+  return with_context([&](Call& call) -> CUresult {
+    if (managed_block(call.driver, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+      return CUDA_ERROR_INVALID_VALUE;
+    bool const has_location =
+        advice >= CU_MEM_ADVISE_SET_PREFERRED_LOCATION && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+    return !has_location || known_location(call.driver, location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+CUmemLocation location_of(CUdevice device) {
+  if (device == CU_DEVICE_CPU) return {.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0};
+  return {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+}
+
+}  // namespace
+
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr p, size_t n, CUmemLocation location, unsigned flags, CUstream s) {
+  return prefetch(p, n, location, flags, s);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t n, CUdevice device, CUstream s) {
+  return prefetch(p, n, location_of(device), 0, s);
+}
+
+CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr p, size_t n, CUmem_advise advice, CUmemLocation location) {
+  return advise(p, n, advice, location);
+}
+
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t n, CUmem_advise advice, CUdevice device) {
+  return advise(p, n, advice, location_of(device));
+}

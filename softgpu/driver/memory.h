@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of memory as the entry points make and free them.
+#pragma once
+#include "softgpu/driver/driver.h"
+
+namespace tidemark::softgpu {
+
+// On the current device; nullptr when it does not have it (or a fault was injected).
+Block* allocate_device(Call& call, std::uint64_t bytes);
+// cuMemFree of stream-ordered and of graph memory.
+CUresult free_pool_block_now(Call& call, Block* block);
+CUresult free_graph_block_now(Call& call, Block* block);
+
+}  // namespace tidemark::softgpu

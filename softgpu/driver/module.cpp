@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "softgpu/driver/module.h"
+
+#include <fatbinary_section.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "base/log.h"
+#include "softgpu/driver/contents.h"
+#include "softgpu/driver/image.h"
+#include "softgpu/driver/kernels.h"
+#include "softgpu/driver/memory.h"
+#include "softgpu/interface/softgpu.h"
+
+using namespace tidemark;
+using namespace tidemark::softgpu;
+
+namespace {
+
+// Names that the runtime has told us an image holds; under the engine's lock.
+std::map<const void*, ImageNames>& described() {
+  static auto& map = *new std::map<const void*, ImageNames>;
+  return map;
+}
+
+// A wrapper struct in the program's data points at the image proper.
+const void* unwrap(const void* image) {
+  __fatBinC_Wrapper_t wrapper;
+  std::memcpy(&wrapper.magic, image, sizeof wrapper.magic);
+  if (wrapper.magic != FATBINC_MAGIC) return image;
+  std::memcpy(&wrapper, image, sizeof wrapper);
+  return wrapper.data;
+}
+
+CUkernel add_kernel(Driver& driver, CUlibrary library, const std::string& name) {
+  CUkernel const kernel = driver.kernels.create();
+  kernel->name = name;
+  kernel->library = library;
+  kernel->body = find_body(name);
+  if (kernel->body != nullptr) {
+    kernel->params.assign(kernel->body->params, kernel->body->params + kernel->body->param_count);
+    kernel->params_known = true;
+  } else {
+    kernel->params = params_from_name(name);
+  }
+  library->kernels.push_back(kernel);
+  library->kernel_by_name.emplace(name, kernel);
+  return kernel;
+}
+
+CUresult load_library(Call& call, CUlibrary* out, const void* image, std::optional<std::uint64_t> bytes) {
+  if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  ImageNames names;
+  auto const told = described().find(image);
+  if (told != described().end()) {
+    names = told->second;
+  } else {
+    const void* const inner = unwrap(image);
+    std::uint64_t const length = inner == image && bytes ? *bytes : image_length(inner);
+    names = read_image({static_cast<const std::byte*>(inner), length});
+    if (names.kind == ImageNames::Kind::Invalid) return CUDA_ERROR_INVALID_IMAGE;
+  }
+  CUlibrary const library = call.driver.libraries.create();
+  library->image = image;
+  library->names_known = told != described().end() || names.kind != ImageNames::Kind::Fatbin;
+  for (std::string const& name : names.kernels) add_kernel(call.driver, library, name);
+  for (auto const& [name, size] : names.variables) library->variables[name].bytes = size;
+  *out = library;
+  return CUDA_SUCCESS;
+}
+
+CUkernel find_kernel(Driver& driver, CUlibrary library, const char* name) {
+  auto const found = library->kernel_by_name.find(std::string_view(name));
+  if (found != library->kernel_by_name.end()) return found->second;
+  // The image could not be read: any name in dry run, one with a body otherwise.
+  if (!library->names_known && (driver.dry_run || find_body(name) != nullptr)) return add_kernel(driver, library, name);
+  return nullptr;
+}
+
+CUmodule module_in(Driver& driver, CUlibrary library, CUcontext context) {
+  CUmodule& module = library->modules[context];
+  if (module == nullptr) {
+    module = driver.modules.create();
+    module->context = context;
+    module->library = library;
+  }
+  return module;
+}
+
+CUfunction function_in(Driver& driver, CUkernel kernel, CUmodule module) {
+  CUfunction& function = kernel->functions[module];
+  if (function == nullptr) {
+    function = driver.functions.create();
+    function->kernel = kernel;
+    function->module = module;
+  }
+  return function;
+}
+
+// A variable's memory on the current device. With a CPU body it is the body's own variable, which holds its initial
+// value.
+Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& variable) {
+  Block*& block = variable.blocks[call.device().ordinal];
+  if (block != nullptr) return block;
+  if (const SoftgpuSymbol* const symbol = call.driver.dry_run ? nullptr : find_symbol(name)) {
+    auto const address = reinterpret_cast<std::uintptr_t>(symbol->address);
+    block = call.driver.blocks.find(address);  // one variable, however many devices and images name it
+    if (block == nullptr)
+      block = call.driver.blocks.create({.address = address,
+                                         .requested = symbol->size_bytes,
+                                         .rounded = symbol->size_bytes,
+                                         .kind = MemoryKind::Symbol,
+                                         .device = call.device().ordinal,
+                                         .context = call.context},
+                                        true);
+    if (call.driver.checker != nullptr)
+      call.driver.checker->appear(Checker::View::Both, address, symbol->size_bytes, block->id);
+    return block;
+  }
+  say_once("symbols start at zero", "softgpu",
+           "initial values of __device__ variables come from a CPU build; without one they start at zero");
+  block = allocate_device(call, std::max<std::uint64_t>(1, variable.bytes));
+  if (block != nullptr) {
+    std::memset(reinterpret_cast<void*>(block->address), 0, std::min<std::uint64_t>(variable.bytes, 1u << 20));
+    block->owner = &variable;
+  }
+  return block;
+}
+
+CUresult global_of(Call& call, CUlibrary library, const char* name, CUdeviceptr* address, size_t* bytes) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto const found = library->variables.find(std::string_view(name));
+  if (found == library->variables.end()) return CUDA_ERROR_NOT_FOUND;
+  Block const* const block = variable_block(call, found->first, found->second);
+  if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (address != nullptr) *address = block->address;
+  if (bytes != nullptr) *bytes = found->second.bytes != 0 ? found->second.bytes : block->requested;
+  return CUDA_SUCCESS;
+}
+
+std::optional<std::vector<std::byte>> read_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::vector<char> const chars{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::byte> bytes(chars.size() + 1);  // a final zero: PTX without one ends there
+  std::memcpy(bytes.data(), chars.data(), chars.size());
+  return bytes;
+}
+
+CUresult load_module(CUmodule* out, const void* image, std::optional<std::uint64_t> bytes) {
+  return with_context([&](Call& call) -> CUresult {
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUlibrary library = nullptr;
+    CUresult const result = load_library(call, &library, image, bytes);
+    if (result != CUDA_SUCCESS) return result;
+    CUmodule const module = module_in(call.driver, library, call.context);
+    module->owns_library = true;
+    *out = module;
+    return CUDA_SUCCESS;
+  });
+}
+
+template <class F>
+CUresult with_library(CUlibrary library, F f) {
+  return with_driver([&](Call& call) -> CUresult {
+    return call.driver.libraries.check(library) == nullptr ? CUDA_ERROR_INVALID_HANDLE : f(call);
+  });
+}
+
+template <class F>
+CUresult with_module(CUmodule module, F f) {
+  return with_context([&](Call& call) -> CUresult {
+    return call.driver.modules.check(module) == nullptr ? CUDA_ERROR_INVALID_HANDLE : f(call);
+  });
+}
+
+}  // namespace
+
+CUkernel tidemark::softgpu::kernel_of(Call& call, CUfunction function) {
+  if (CUfunction const f = call.driver.functions.check(function)) return f->kernel;
+  return call.driver.kernels.check(function);
+}
+
+void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
+  for (CUkernel const kernel : library->kernels) {
+    for (auto const& [module, function] : kernel->functions) driver.functions.destroy(function);
+    driver.kernels.destroy(kernel);
+  }
+  for (auto& [name, variable] : library->variables)
+    for (auto const& [device, block] : variable.blocks)
+      if (block != nullptr && block->kind == MemoryKind::Device) release_block(driver, block);
+  for (auto const& [context, module] : library->modules) driver.modules.destroy(module);
+  driver.libraries.destroy(library);
+}
+
+extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(const void* image, const char* kind,
+                                                                              const char* name, size_t bytes) {
+  Driver* const driver = Driver::configured();
+  if (driver == nullptr || image == nullptr || kind == nullptr || name == nullptr) return;
+  Lock const lock(driver->engine.mutex());
+  ImageNames& names = described()[image];
+  names.kind = ImageNames::Kind::Fatbin;
+  if (std::strcmp(kind, "kernel") == 0) {
+    names.kernels.emplace_back(name);
+  } else {
+    names.variables.emplace_back(name, bytes);
+  }
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
+  return load_module(module, image, std::nullopt);
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
+  return load_module(module, image, std::nullopt);
+}
+
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return load_module(module, image, std::nullopt);
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
+  if (module == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto const bytes = read_file(path);
+  return bytes ? load_module(module, bytes->data(), bytes->size()) : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule module) {
+  return with_module(module, [&](Call& call) -> CUresult {
+    if (!module->owns_library) return CUDA_ERROR_INVALID_VALUE;
+    call.engine().wait_group(call.lock, *call.context);
+    unload_library(call.driver, module->library);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
+  return with_module(module, [&](Call& call) -> CUresult {
+    if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUkernel const kernel = find_kernel(call.driver, module->library, name);
+    if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
+    *out = function_in(call.driver, kernel, module);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
+  return with_module(module, [&](Call&) -> CUresult {
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = static_cast<unsigned>(module->library->kernels.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule module) {
+  return with_module(module, [&](Call& call) -> CUresult {
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    auto const& kernels = module->library->kernels;
+    for (unsigned i = 0; i < count && i < kernels.size(); ++i) out[i] = function_in(call.driver, kernels[i], module);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  return with_module(module, [&](Call& call) { return global_of(call, module->library, name, address, bytes); });
+}
+
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
+                                   CUlibraryOption*, void**, unsigned) {
+  return with_driver([&](Call& call) { return load_library(call, library, code, std::nullopt); });
+}
+
+CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned,
+                                       CUlibraryOption*, void**, unsigned) {
+  if (library == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto const bytes = read_file(path);
+  if (!bytes) return CUDA_ERROR_FILE_NOT_FOUND;
+  return with_driver([&](Call& call) { return load_library(call, library, bytes->data(), bytes->size()); });
+}
+
+CUresult CUDAAPI cuLibraryUnload(CUlibrary library) {
+  return with_library(library, [&](Call& call) -> CUresult {
+    call.driver.contexts.for_each([&](CUctx_st& context) { call.engine().wait_group(call.lock, context); });
+    unload_library(call.driver, library);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
+  return with_library(library, [&](Call& call) -> CUresult {
+    if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *out = find_kernel(call.driver, library, name);
+    return *out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  });
+}
+
+CUresult CUDAAPI cuLibraryGetKernelCount(unsigned* count, CUlibrary library) {
+  return with_library(library, [&](Call&) -> CUresult {
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = static_cast<unsigned>(library->kernels.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary library) {
+  return with_library(library, [&](Call&) -> CUresult {
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count && i < library->kernels.size(); ++i) out[i] = library->kernels[i];
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuLibraryGetModule(CUmodule* out, CUlibrary library) {
+  return with_context([&](Call& call) -> CUresult {
+    if (call.driver.libraries.check(library) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *out = module_in(call.driver, library, call.context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
+  return with_context([&](Call& call) -> CUresult {
+    if (call.driver.libraries.check(library) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    return global_of(call, library, name, address, bytes);
+  });
+}
+
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
+  return cuLibraryGetGlobal(address, bytes, library, name);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code images, their kernels and variables.
+#pragma once
+#include "softgpu/driver/driver.h"
+
+namespace tidemark::softgpu {
+
+// The kernel behind a CUfunction, or behind a CUkernel passed in its place. nullptr: neither.
+CUkernel kernel_of(Call& call, CUfunction function);
+void unload_library(Driver& driver, CUlibrary library);
+
+}  // namespace tidemark::softgpu

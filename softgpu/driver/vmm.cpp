@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual memory management: address ranges, physical memory, and mappings of one to the other.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "softgpu/driver/driver.h"
+
+using namespace tidemark;
+using namespace tidemark::softgpu;
+
+namespace {
+
+struct Reservation {
+  std::uint64_t bytes;
+};
+
+// Address ranges that programs hold; under the engine's lock.
+std::map<std::uintptr_t, Reservation>& reservations() {
+  static auto& map = *new std::map<std::uintptr_t, Reservation>;
+  return map;
+}
+
+bool is_reserved(std::uintptr_t address, std::uint64_t bytes) {
+  auto it = reservations().upper_bound(address);
+  if (it == reservations().begin()) return false;
+  --it;
+  return address - it->first <= it->second.bytes && bytes <= it->second.bytes - (address - it->first);
+}
+
+bool whole_granules(std::uint64_t a, std::uint64_t b = 0) {
+  return a % kGranule == 0 && b % kGranule == 0;
+}
+
+PhysicalMemory* physical_of(Call& call, CUmemGenericAllocationHandle handle) {
+  PhysicalMemory* const memory = call.driver.physical.check(reinterpret_cast<void*>(handle));
+  return memory != nullptr && memory->handles > 0 ? memory : nullptr;
+}
+
+void drop_if_unused(Driver& driver, PhysicalMemory* memory) {
+  if (memory->handles > 0 || memory->mappings > 0) return;
+  if (memory->file >= 0) ::close(memory->file);
+  driver.device(memory->device)->ledger->release(memory->bytes);
+  driver.physical.destroy(memory);
+}
+
+// Inaccessible address space: what a reservation is made of where nothing is mapped.
+bool map_nothing(std::uintptr_t address, std::uint64_t bytes) {
+  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+bool map_memory(std::uintptr_t address, std::uint64_t bytes, const PhysicalMemory& memory) {
+  int const kind = memory.file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, kind | MAP_NORESERVE | MAP_FIXED, memory.file, 0) !=
+         MAP_FAILED;
+}
+
+int protection(CUmemAccess_flags flags) {
+  switch (flags) {
+    case CU_MEM_ACCESS_FLAGS_PROT_READWRITE: return PROT_READ | PROT_WRITE;
+    case CU_MEM_ACCESS_FLAGS_PROT_READ: return PROT_READ;
+    default: return PROT_NONE;
+  }
+}
+
+// The mappings that make up exactly [address, address + bytes); empty when they do not.
+std::vector<Block*> mappings_in(Call& call, std::uintptr_t address, std::uint64_t bytes) {
+  std::vector<Block*> found;
+  std::uintptr_t at = address;
+  while (at < address + bytes) {
+    Block* const block = call.driver.blocks.find(at);
+    if (block == nullptr || block->kind != MemoryKind::Mapped || block->address != at) return {};
+    found.push_back(block);
+    at += block->requested;
+  }
+  return at == address + bytes ? found : std::vector<Block*>{};
+}
+
+CUresult check_location(Call& call, const CUmemAllocationProp* prop) {
+  if (prop == nullptr || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return static_cast<CUresult>(softgpu_not_supported("cuMemCreate for other than device memory"));
+  return call.driver.device(prop->location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+}  // namespace
+
+CUresult CUDAAPI cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* prop,
+                                               CUmemAllocationGranularity_flags option) {
+  return with_driver([&](Call& call) -> CUresult {
+    if (granularity == nullptr ||
+        (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+      return CUDA_ERROR_INVALID_VALUE;
+    if (CUresult const wrong = check_location(call, prop); wrong != CUDA_SUCCESS) return wrong;
+    *granularity = kGranule;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment, CUdeviceptr,
+                                     unsigned long long flags) {
+  return with_driver([&](Call&) -> CUresult {
+    if (out == nullptr || bytes == 0 || flags != 0 || !whole_granules(bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if ((alignment & (alignment - 1)) != 0) return CUDA_ERROR_INVALID_VALUE;
+    std::uint64_t const align = std::max<std::uint64_t>(alignment, kGranule);
+    std::uint64_t const room = bytes + align;
+    if (room < bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+    void* const p = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    auto const begin = reinterpret_cast<std::uintptr_t>(p);
+    std::uintptr_t const address = round_up(begin, align);
+    if (address > begin) ::munmap(p, address - begin);
+    ::munmap(reinterpret_cast<void*>(address + bytes), begin + room - (address + bytes));
+    reservations()[address] = {bytes};
+    *out = address;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+  return with_driver([&](Call& call) -> CUresult {
+    auto const found = reservations().find(address);
+    if (found == reservations().end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
+    if (call.driver.blocks.overlaps(address, bytes)) return CUDA_ERROR_INVALID_VALUE;  // still mapped
+    ::munmap(reinterpret_cast<void*>(address), bytes);
+    reservations().erase(found);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* prop,
+                             unsigned long long flags) {
+  return with_driver([&](Call& call) -> CUresult {
+    if (out == nullptr || bytes == 0 || flags != 0 || !whole_granules(bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (CUresult const wrong = check_location(call, prop); wrong != CUDA_SUCCESS) return wrong;
+    fault_slow(call.driver, "ALLOC", "cuMemCreate");
+    if (fault_oom(call.driver, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    Device& device = *call.driver.device(prop->location.id);
+    int file = -1;
+    if (!call.driver.dry_run) {
+      file = ::memfd_create("softgpu", MFD_CLOEXEC);
+      if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    if (!device.ledger->charge(bytes)) {
+      if (file >= 0) ::close(file);
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    PhysicalMemory* const memory = call.driver.physical.create();
+    *memory = {.bytes = bytes, .device = device.ordinal, .file = file, .handles = 1, .mappings = 0, .props = *prop};
+    *out = reinterpret_cast<CUmemGenericAllocationHandle>(memory);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return with_driver([&](Call& call) -> CUresult {
+    PhysicalMemory* const memory = physical_of(call, handle);
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    --memory->handles;
+    drop_if_unused(call.driver, memory);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                          unsigned long long flags) {
+  return with_driver([&](Call& call) -> CUresult {
+    PhysicalMemory* const memory = physical_of(call, handle);
+    if (memory == nullptr || bytes == 0 || offset != 0 || flags != 0 || !whole_granules(address, bytes))
+      return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > memory->bytes || !is_reserved(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (call.driver.blocks.overlaps(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!map_memory(address, bytes, *memory)) return CUDA_ERROR_OPERATING_SYSTEM;
+    ++memory->mappings;
+    Block const* const block = call.driver.blocks.create({.address = address,
+                                                          .requested = bytes,
+                                                          .rounded = bytes,
+                                                          .kind = MemoryKind::Mapped,
+                                                          .device = memory->device,
+                                                          .owner = memory},
+                                                         true);
+    if (call.driver.checker != nullptr) call.driver.checker->appear(Checker::View::Both, address, bytes, block->id);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  return with_driver([&](Call& call) -> CUresult {
+    auto const blocks = mappings_in(call, address, bytes);
+    if (blocks.empty()) return CUDA_ERROR_INVALID_VALUE;
+    fault_slow(call.driver, "FREE", "cuMemUnmap");
+    for (Block* const block : blocks) {
+      auto* const memory = static_cast<PhysicalMemory*>(block->owner);
+      if (call.driver.checker != nullptr)
+        call.driver.checker->vanish(Checker::View::Both, block->address, block->requested);
+      map_nothing(block->address, block->requested);
+      call.driver.blocks.destroy(block, true);
+      --memory->mappings;
+      drop_if_unused(call.driver, memory);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count) {
+  return with_driver([&](Call& call) -> CUresult {
+    auto const blocks = mappings_in(call, address, bytes);
+    if (blocks.empty() || access == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+      if (call.driver.device(access[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    }
+    // One address space on the host: the widest access that any device was given.
+    int widest = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    for (std::size_t i = 0; i < count; ++i) widest = std::max<int>(widest, access[i].flags);
+    for (Block* const block : blocks) {
+      block->flags = static_cast<unsigned>(widest);
+      ::mprotect(reinterpret_cast<void*>(block->address), block->requested,
+                 protection(static_cast<CUmemAccess_flags>(widest)));
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
+  return with_driver([&](Call& call) -> CUresult {
+    Block const* const block = call.driver.blocks.find(address);
+    if (flags == nullptr || location == nullptr || block == nullptr || block->kind != MemoryKind::Mapped)
+      return CUDA_ERROR_INVALID_VALUE;
+    *flags = block->flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* out, void* address) {
+  return with_driver([&](Call& call) -> CUresult {
+    Block const* const block = call.driver.blocks.find(reinterpret_cast<std::uintptr_t>(address));
+    if (out == nullptr || block == nullptr || block->kind != MemoryKind::Mapped) return CUDA_ERROR_INVALID_VALUE;
+    auto* const memory = static_cast<PhysicalMemory*>(block->owner);
+    ++memory->handles;
+    *out = reinterpret_cast<CUmemGenericAllocationHandle>(memory);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* prop,
+                                                        CUmemGenericAllocationHandle handle) {
+  return with_driver([&](Call& call) -> CUresult {
+    PhysicalMemory const* const memory = physical_of(call, handle);
+    if (prop == nullptr || memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *prop = memory->props;
+    return CUDA_SUCCESS;
+  });
+}

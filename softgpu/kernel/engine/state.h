@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the running CUDA thread stands. One per OS thread: a block's CUDA threads are fibers on one OS thread, and the
+// engine writes the index here whenever it lets another of them run.
+#pragma once
+
+namespace tidemark::softgpu {
+
+class Engine;
+
+// An enumeration, not unsigned: a kernel's stores through int or float pointers can then not alias the index, and the
+// compiler may keep it in a register and vectorise the loop of a flat kernel.
+enum class Coord : unsigned {};
+struct Index3 {
+  Coord x, y, z;
+};
+
+struct ThreadState {
+  Index3 thread{};
+  Index3 block{};
+  // Not zero, so that the variable lies in .tdata: the checking mode poisons .tbss, where shared memory is.
+  Index3 block_dim{Coord{1}, Coord{1}, Coord{1}};
+  Index3 grid_dim{Coord{1}, Coord{1}, Coord{1}};
+  Engine* engine = nullptr;
+};
+extern constinit thread_local ThreadState t_state;
+
+}  // namespace tidemark::softgpu

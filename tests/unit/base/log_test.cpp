@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tidemark {
+namespace {
+
+std::string captured(void (*act)()) {
+  testing::internal::CaptureStderr();
+  act();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Say, WritesWhoAndWhatOnOneLine) {
+  EXPECT_EQ(captured([] { say("softgpu", "dry run"); }), "softgpu: dry run\n");
+}
+
+TEST(Say, LinesOfManyThreadsStayWhole) {
+  auto const text = captured([] {
+    std::vector<std::thread> threads;
+    for (char c = 'a'; c < 'i'; ++c)
+      threads.emplace_back([c] {
+        for (int i = 0; i < 50; ++i) say("t", std::string(100, c));
+      });
+    for (auto& t : threads) t.join();
+  });
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 400);
+  for (std::size_t at = 0; at < text.size(); at += 104) {
+    EXPECT_EQ(text.substr(at, 3), "t: ");
+    EXPECT_EQ(text.substr(at + 3, 100), std::string(100, text[at + 3]));
+  }
+}
+
+TEST(SayOnce, SpeaksOncePerKey) {
+  EXPECT_EQ(captured([] {
+              EXPECT_TRUE(say_once("log_test/a", "x", "first"));
+              EXPECT_FALSE(say_once("log_test/a", "x", "second"));
+              EXPECT_TRUE(say_once("log_test/b", "x", "third"));
+            }),
+            "x: first\nx: third\n");
+}
+
+// Runs `act` in a child whose stderr is `fd`; returns how the child ended.
+int end_of_child_with_stderr(int fd, void (*act)()) {
+  pid_t const child = fork();
+  if (child == 0) {
+    signal(SIGPIPE, SIG_DFL);
+    dup2(fd, STDERR_FILENO);
+    act();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(Say, ABrokenPipeLosesTheLineNotTheProgram) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  int const status = end_of_child_with_stderr(ends[1], [] {
+    say("x", "into the void");
+    say("x", "and again");
+  });
+  close(ends[1]);
+  EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+}
+
+TEST(Say, LeavesAProgramsOwnBrokenPipeSignalAlone) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  int const status = end_of_child_with_stderr(ends[1], [] {
+    say("x", "lost");
+    char const byte = 0;
+    (void)!write(STDERR_FILENO, &byte, 1);  // the program's own write must still be answered by SIGPIPE
+  });
+  close(ends[1]);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+}
+
+TEST(Say, KeepsErrno) {
+  int const status = end_of_child_with_stderr(-1, [] {
+    close(STDERR_FILENO);
+    errno = ENOENT;
+    say("x", "nowhere to go");
+    if (errno != ENOENT) _exit(1);
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Say, AFullDiskLosesTheLineNotTheProgram) {
+  int const full = open("/dev/full", O_WRONLY);
+  if (full < 0) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_EQ(end_of_child_with_stderr(full, [] { say("x", "no room"); }), 0);
+  close(full);
+}
+
+}  // namespace
+}  // namespace tidemark
