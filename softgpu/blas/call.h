@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a cuBLAS routine: its arguments are checked one after another (the first failure decides), the memory that
-// it reads and writes is noted, then its body is queued on the handle's stream.
+// One call of a cuBLAS routine: its arguments are checked one after another (the first failure decides), the memory
+// that it reads and writes is noted, then its body is queued on the handle's stream.
 #pragma once
 #include <array>
 #include <climits>
@@ -49,7 +49,9 @@ class Call {
     return *this;
   }
   Call& option(cublasOperation_t op) { return require(op >= CUBLAS_OP_N && op <= CUBLAS_OP_C); }
-  Call& option(cublasFillMode_t fill) { return require(fill == CUBLAS_FILL_MODE_LOWER || fill == CUBLAS_FILL_MODE_UPPER); }
+  Call& option(cublasFillMode_t fill) {
+    return require(fill == CUBLAS_FILL_MODE_LOWER || fill == CUBLAS_FILL_MODE_UPPER);
+  }
   Call& option(cublasDiagType_t diag) { return require(diag == CUBLAS_DIAG_NON_UNIT || diag == CUBLAS_DIAG_UNIT); }
   Call& option(cublasSideMode_t side) { return require(side == CUBLAS_SIDE_LEFT || side == CUBLAS_SIDE_RIGHT); }
   template <class... Options>
@@ -61,9 +63,13 @@ class Call {
   Call& reads(const void* address, std::uint64_t bytes) { return touch(address, bytes, 0); }
   Call& writes(const void* address, std::uint64_t bytes) { return touch(address, bytes, 1); }
   template <class T>
-  Call& reads_vector(const T* x, std::int64_t n, std::int64_t inc) { return reads(x, vector_bytes(n, inc, sizeof(T))); }
+  Call& reads_vector(const T* x, std::int64_t n, std::int64_t inc) {
+    return reads(x, vector_bytes(n, inc, sizeof(T)));
+  }
   template <class T>
-  Call& writes_vector(const T* x, std::int64_t n, std::int64_t inc) { return writes(x, vector_bytes(n, inc, sizeof(T))); }
+  Call& writes_vector(const T* x, std::int64_t n, std::int64_t inc) {
+    return writes(x, vector_bytes(n, inc, sizeof(T)));
+  }
   template <class T>
   Call& reads_matrix(const T* a, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
     return reads(a, matrix_bytes(rows, cols, ld, sizeof(T)));

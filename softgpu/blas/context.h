@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cuBLAS handle: modes and a stream, no memory of its own. As with the vendor's, one handle is used by one thread at a
-// time; different handles may be used at once. A cuBLAS handle also serves as a cuBLASLt handle (documented, and used by
-// PyTorch): both begin with the same two members.
+// A cuBLAS handle: modes and a stream, no memory of its own. As with the vendor's, one handle is used by one thread at
+// a time; different handles may be used at once. A cuBLAS handle also serves as a cuBLASLt handle (documented, and used
+// by PyTorch): both begin with the same two members.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,11 @@ static_assert(offsetof(cublasContext, device_context) == offsetof(cublasLtContex
 
 namespace tidemark::softgpu::blas {
 
-inline bool is_alive(cublasLtHandle_t handle) { return handle != nullptr && handle->alive == cublasContext::kAlive; }
-inline bool is_alive(cublasHandle_t handle) { return handle != nullptr && handle->alive == cublasContext::kAlive; }
+inline bool is_alive(cublasLtHandle_t handle) {
+  return handle != nullptr && handle->alive == cublasContext::kAlive;
+}
+inline bool is_alive(cublasHandle_t handle) {
+  return handle != nullptr && handle->alive == cublasContext::kAlive;
+}
 
 }  // namespace tidemark::softgpu::blas

@@ -42,7 +42,9 @@ std::uint16_t float_to_half(float value) {
   return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
-float bfloat_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+float bfloat_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 std::uint16_t float_to_bfloat(float value) {
   std::uint32_t const bits = std::bit_cast<std::uint32_t>(value);
@@ -116,11 +118,21 @@ SOFTGPU_AVX2 std::size_t narrow_bfloat8(const float* source, std::uint16_t* targ
   return i;
 }
 #else
-bool has_vectors() { return false; }
-std::size_t widen_half8(const std::uint16_t*, float*, std::size_t) { return 0; }
-std::size_t narrow_half8(const float*, std::uint16_t*, std::size_t) { return 0; }
-std::size_t widen_bfloat8(const std::uint16_t*, float*, std::size_t) { return 0; }
-std::size_t narrow_bfloat8(const float*, std::uint16_t*, std::size_t) { return 0; }
+bool has_vectors() {
+  return false;
+}
+std::size_t widen_half8(const std::uint16_t*, float*, std::size_t) {
+  return 0;
+}
+std::size_t narrow_half8(const float*, std::uint16_t*, std::size_t) {
+  return 0;
+}
+std::size_t widen_bfloat8(const std::uint16_t*, float*, std::size_t) {
+  return 0;
+}
+std::size_t narrow_bfloat8(const float*, std::uint16_t*, std::size_t) {
+  return 0;
+}
 #endif
 
 }  // namespace
@@ -133,8 +145,8 @@ void widen(cudaDataType type, const void* source, float* target, std::size_t cou
   auto const* const short_bits = static_cast<const std::uint16_t*>(source);
   switch (type) {
     case CUDA_R_16F:
-      return widen_each<std::uint16_t>(source, target, has_vectors() ? widen_half8(short_bits, target, count) : 0, count,
-                                       half_to_float);
+      return widen_each<std::uint16_t>(source, target, has_vectors() ? widen_half8(short_bits, target, count) : 0,
+                                       count, half_to_float);
     case CUDA_R_16BF:
       return widen_each<std::uint16_t>(source, target, has_vectors() ? widen_bfloat8(short_bits, target, count) : 0,
                                        count, bfloat_to_float);

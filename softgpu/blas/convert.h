@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between stored elements and the float that is computed with. Narrowing rounds to nearest, ties to even, and keeps NaN;
-// integers saturate. With AVX2 and F16C where the processor has them.
+// Between stored elements and the float that is computed with. Narrowing rounds to nearest, ties to even, and keeps
+// NaN; integers saturate. With AVX2 and F16C where the processor has them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

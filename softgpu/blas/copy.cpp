@@ -56,7 +56,8 @@ cublasStatus_t copy_vector(Direction direction, std::int64_t n, std::int64_t ele
                            std::int64_t incx, void* y, std::int64_t incy, const cudaStream_t* stream) {
   if (n < 0 || element_bytes <= 0 || incx <= 0 || incy <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   if (incx == 1 && incy == 1)
-    return copy_runs(direction, {n * element_bytes, n == 0 ? 0 : 1, n * element_bytes, n * element_bytes}, x, y, stream);
+    return copy_runs(direction, {n * element_bytes, n == 0 ? 0 : 1, n * element_bytes, n * element_bytes}, x, y,
+                     stream);
   return copy_runs(direction, {element_bytes, n, incx * element_bytes, incy * element_bytes}, x, y, stream);
 }
 
@@ -72,36 +73,36 @@ cublasStatus_t copy_matrix(Direction direction, std::int64_t rows, std::int64_t 
 
 using namespace tidemark::softgpu::blas;
 
-#define SOFTGPU_COPIES(suffix, Int)                                                                                   \
+#define SOFTGPU_COPIES(suffix, Int)                                                                                    \
   extern "C" cublasStatus_t cublasSetVector##suffix(Int n, Int bytes, const void* x, Int incx, void* y, Int incy) {    \
-    return copy_vector(Direction::ToDevice, n, bytes, x, incx, y, incy, nullptr);                                     \
-  }                                                                                                                   \
+    return copy_vector(Direction::ToDevice, n, bytes, x, incx, y, incy, nullptr);                                      \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasGetVector##suffix(Int n, Int bytes, const void* x, Int incx, void* y, Int incy) {    \
-    return copy_vector(Direction::ToHost, n, bytes, x, incx, y, incy, nullptr);                                       \
-  }                                                                                                                   \
+    return copy_vector(Direction::ToHost, n, bytes, x, incx, y, incy, nullptr);                                        \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasSetMatrix##suffix(Int rows, Int cols, Int bytes, const void* a, Int lda, void* b,    \
-                                                    Int ldb) {                                                        \
-    return copy_matrix(Direction::ToDevice, rows, cols, bytes, a, lda, b, ldb, nullptr);                              \
-  }                                                                                                                   \
+                                                    Int ldb) {                                                         \
+    return copy_matrix(Direction::ToDevice, rows, cols, bytes, a, lda, b, ldb, nullptr);                               \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasGetMatrix##suffix(Int rows, Int cols, Int bytes, const void* a, Int lda, void* b,    \
-                                                    Int ldb) {                                                        \
-    return copy_matrix(Direction::ToHost, rows, cols, bytes, a, lda, b, ldb, nullptr);                                \
-  }                                                                                                                   \
+                                                    Int ldb) {                                                         \
+    return copy_matrix(Direction::ToHost, rows, cols, bytes, a, lda, b, ldb, nullptr);                                 \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasSetVectorAsync##suffix(Int n, Int bytes, const void* x, Int incx, void* y, Int incy, \
-                                                         cudaStream_t stream) {                                       \
-    return copy_vector(Direction::ToDevice, n, bytes, x, incx, y, incy, &stream);                                     \
-  }                                                                                                                   \
+                                                         cudaStream_t stream) {                                        \
+    return copy_vector(Direction::ToDevice, n, bytes, x, incx, y, incy, &stream);                                      \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasGetVectorAsync##suffix(Int n, Int bytes, const void* x, Int incx, void* y, Int incy, \
-                                                         cudaStream_t stream) {                                       \
-    return copy_vector(Direction::ToHost, n, bytes, x, incx, y, incy, &stream);                                       \
-  }                                                                                                                   \
+                                                         cudaStream_t stream) {                                        \
+    return copy_vector(Direction::ToHost, n, bytes, x, incx, y, incy, &stream);                                        \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasSetMatrixAsync##suffix(Int rows, Int cols, Int bytes, const void* a, Int lda,        \
-                                                         void* b, Int ldb, cudaStream_t stream) {                     \
-    return copy_matrix(Direction::ToDevice, rows, cols, bytes, a, lda, b, ldb, &stream);                              \
-  }                                                                                                                   \
+                                                         void* b, Int ldb, cudaStream_t stream) {                      \
+    return copy_matrix(Direction::ToDevice, rows, cols, bytes, a, lda, b, ldb, &stream);                               \
+  }                                                                                                                    \
   extern "C" cublasStatus_t cublasGetMatrixAsync##suffix(Int rows, Int cols, Int bytes, const void* a, Int lda,        \
-                                                         void* b, Int ldb, cudaStream_t stream) {                     \
-    return copy_matrix(Direction::ToHost, rows, cols, bytes, a, lda, b, ldb, &stream);                                \
+                                                         void* b, Int ldb, cudaStream_t stream) {                      \
+    return copy_matrix(Direction::ToHost, rows, cols, bytes, a, lda, b, ldb, &stream);                                 \
   }
 SOFTGPU_COPIES(, int)
 SOFTGPU_COPIES(_64, int64_t)

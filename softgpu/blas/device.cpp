@@ -91,7 +91,8 @@ cublasStatus_t synchronize(cudaStream_t stream) {
 
 cublasStatus_t not_supported(const char* what) {
   bool const skipped = dry_run();
-  say_once(what, kWho, std::string(what) + (skipped ? ": skipped (not computed by softgpu)" : ": not supported by softgpu"));
+  say_once(what, kWho,
+           std::string(what) + (skipped ? ": skipped (not computed by softgpu)" : ": not supported by softgpu"));
   return skipped ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

@@ -41,10 +41,17 @@ T conjugate(T value) {
 // 0 for a type that no routine here knows.
 constexpr std::size_t type_bytes(cudaDataType type) {
   switch (type) {
-    case CUDA_R_8I: case CUDA_R_8U: case CUDA_R_8F_E4M3: case CUDA_R_8F_E5M2: return 1;
-    case CUDA_R_16F: case CUDA_R_16BF: case CUDA_C_8I: return 2;
-    case CUDA_R_32F: case CUDA_R_32I: return 4;
-    case CUDA_R_64F: case CUDA_C_32F: return 8;
+    case CUDA_R_8I:
+    case CUDA_R_8U:
+    case CUDA_R_8F_E4M3:
+    case CUDA_R_8F_E5M2: return 1;
+    case CUDA_R_16F:
+    case CUDA_R_16BF:
+    case CUDA_C_8I: return 2;
+    case CUDA_R_32F:
+    case CUDA_R_32I: return 4;
+    case CUDA_R_64F:
+    case CUDA_C_32F: return 8;
     case CUDA_C_64F: return 16;
     default: return 0;
   }
@@ -67,13 +74,27 @@ template <class T>
 T as(T value) {
   return value;
 }
-inline Complex32* as(cuComplex* p) { return reinterpret_cast<Complex32*>(p); }
-inline const Complex32* as(const cuComplex* p) { return reinterpret_cast<const Complex32*>(p); }
-inline Complex64* as(cuDoubleComplex* p) { return reinterpret_cast<Complex64*>(p); }
-inline const Complex64* as(const cuDoubleComplex* p) { return reinterpret_cast<const Complex64*>(p); }
-inline Complex32* const* as(cuComplex* const* p) { return reinterpret_cast<Complex32* const*>(p); }
-inline const Complex32* const* as(const cuComplex* const* p) { return reinterpret_cast<const Complex32* const*>(p); }
-inline Complex64* const* as(cuDoubleComplex* const* p) { return reinterpret_cast<Complex64* const*>(p); }
+inline Complex32* as(cuComplex* p) {
+  return reinterpret_cast<Complex32*>(p);
+}
+inline const Complex32* as(const cuComplex* p) {
+  return reinterpret_cast<const Complex32*>(p);
+}
+inline Complex64* as(cuDoubleComplex* p) {
+  return reinterpret_cast<Complex64*>(p);
+}
+inline const Complex64* as(const cuDoubleComplex* p) {
+  return reinterpret_cast<const Complex64*>(p);
+}
+inline Complex32* const* as(cuComplex* const* p) {
+  return reinterpret_cast<Complex32* const*>(p);
+}
+inline const Complex32* const* as(const cuComplex* const* p) {
+  return reinterpret_cast<const Complex32* const*>(p);
+}
+inline Complex64* const* as(cuDoubleComplex* const* p) {
+  return reinterpret_cast<Complex64* const*>(p);
+}
 inline const Complex64* const* as(const cuDoubleComplex* const* p) {
   return reinterpret_cast<const Complex64* const*>(p);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routines that are declared and not computed: refused by name in execute mode; in dry run they are queued as an item of
-// work like any other, so that order and launches stay visible.
+// Routines that are declared and not computed: refused by name in execute mode; in dry run they are queued as an item
+// of work like any other, so that order and launches stay visible.
 #include "softgpu/blas/call.h"
 
 namespace tidemark::softgpu::blas::api {

@@ -9,8 +9,8 @@ namespace tidemark::softgpu::blas::api {
 
 // C = alpha op(A) + beta op(B). C may be A or B where that one is not transposed.
 template <class T, class I>
-cublasStatus_t geam(Entry entry, cublasOperation_t transa, cublasOperation_t transb, I m, I n, const T* alpha, const T* a,
-                    I lda, const T* beta, const T* b, I ldb, T* c, I ldc) {
+cublasStatus_t geam(Entry entry, cublasOperation_t transa, cublasOperation_t transb, I m, I n, const T* alpha,
+                    const T* a, I lda, const T* beta, const T* b, I ldb, T* c, I ldc) {
   Call call(entry);
   bool const plain_a = transa == CUBLAS_OP_N, plain_b = transb == CUBLAS_OP_N;
   call.options(transa, transb).dims({m, n}).leading(ldc, m);
@@ -47,8 +47,7 @@ cublasStatus_t dgmm(Entry entry, cublasSideMode_t side, I m, I n, const T* a, I 
   return call.run([=] {
     Strided<const T> const xs(x, length, incx);
     for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t i = 0; i < m; ++i)
-        c[i + j * ldc] = a[i + j * lda] * xs[side == CUBLAS_SIDE_LEFT ? i : j];
+      for (std::int64_t i = 0; i < m; ++i) c[i + j * ldc] = a[i + j * lda] * xs[side == CUBLAS_SIDE_LEFT ? i : j];
   });
 }
 
@@ -59,7 +58,8 @@ cublasStatus_t tpttr(Entry entry, cublasFillMode_t uplo, I n, const T* ap, T* a,
   if (call.done(n == 0)) return call.status();
   call.reads_vector(ap, packed_elements(n), 1).writes_matrix(a, n, n, lda);
   return call.run([=] {
-    for_packed(uplo, n, [=](auto i, auto j, auto position) { a[i + j * static_cast<std::int64_t>(lda)] = ap[position]; });
+    for_packed(uplo, n,
+               [=](auto i, auto j, auto position) { a[i + j * static_cast<std::int64_t>(lda)] = ap[position]; });
   });
 }
 template <class T, class I>
@@ -69,7 +69,8 @@ cublasStatus_t trttp(Entry entry, cublasFillMode_t uplo, I n, const T* a, I lda,
   if (call.done(n == 0)) return call.status();
   call.reads_matrix(a, n, n, lda).writes_vector(ap, packed_elements(n), 1);
   return call.run([=] {
-    for_packed(uplo, n, [=](auto i, auto j, auto position) { ap[position] = a[i + j * static_cast<std::int64_t>(lda)]; });
+    for_packed(uplo, n,
+               [=](auto i, auto j, auto position) { ap[position] = a[i + j * static_cast<std::int64_t>(lda)]; });
   });
 }
 
@@ -123,14 +124,16 @@ cublasStatus_t gemv_strided(Entry entry, cublasOperation_t trans, I m, I n, cons
   if (!can_step<S, X>(incx, incy)) return not_supported("negative increments in mixed types");
   bool const plain = trans == CUBLAS_OP_N;
   auto const all = [&](std::uint64_t one, long long stride, std::size_t element_bytes) {
-    return static_cast<std::uint64_t>(count - 1) * static_cast<std::uint64_t>(stride < 0 ? 0 : stride) * element_bytes + one;
+    return static_cast<std::uint64_t>(count - 1) * static_cast<std::uint64_t>(stride < 0 ? 0 : stride) * element_bytes +
+           one;
   };
   call.reads(a, all(Call::matrix_bytes(m, n, lda, sizeof(X)), stride_a, sizeof(X)));
   call.reads(x, all(Call::vector_bytes(plain ? n : m, incx, sizeof(X)), stride_x, sizeof(X)));
   call.writes(y, all(Call::vector_bytes(plain ? m : n, incy, sizeof(Y)), stride_y, sizeof(Y)));
   return call.run([=] {
     for (I i = 0; i < count; ++i)
-      matrix_vector(trans, m, n, al.get(), a + i * stride_a, lda, x + i * stride_x, incx, be.get(), y + i * stride_y, incy);
+      matrix_vector(trans, m, n, al.get(), a + i * stride_a, lda, x + i * stride_x, incx, be.get(), y + i * stride_y,
+                    incy);
   });
 }
 

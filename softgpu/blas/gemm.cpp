@@ -50,9 +50,8 @@ void compute_directly(const Gemm& g, const TileHook& hook) {
   if (g.d.data != g.c.data && beta != T{})
     for (std::int64_t j = 0; j < g.n; ++j)
       std::memcpy(element_to_write(g.d, 0, j), element(g.c, 0, j), static_cast<std::size_t>(g.m) * sizeof(T));
-  cblas(routine::gemm<T>(), CblasColMajor, g.transa, g.transb, g.m, g.n, g.k, alpha,
-        static_cast<const T*>(g.a.data), g.a.ld, static_cast<const T*>(g.b.data), g.b.ld, beta,
-        static_cast<T*>(const_cast<void*>(g.d.data)), g.d.ld);
+  cblas(routine::gemm<T>(), CblasColMajor, g.transa, g.transb, g.m, g.n, g.k, alpha, static_cast<const T*>(g.a.data),
+        g.a.ld, static_cast<const T*>(g.b.data), g.b.ld, beta, static_cast<T*>(const_cast<void*>(g.d.data)), g.d.ld);
   if (hook.apply != nullptr)
     hook.apply(hook.state, {const_cast<void*>(g.d.data), std::is_same_v<T, double>, g.d.ld, 0, 0, g.m, g.n});
 }
@@ -68,8 +67,7 @@ Block widen_block(const Matrix& x, bool transposed, std::int64_t row, std::int64
     std::swap(row, col);
     std::swap(rows, cols);
   }
-  if (x.type == CUDA_R_32F)
-    return {reinterpret_cast<const float*>(element(x, row, col)), static_cast<blasint>(x.ld)};
+  if (x.type == CUDA_R_32F) return {reinterpret_cast<const float*>(element(x, row, col)), static_cast<blasint>(x.ld)};
   float* const data = buffer.get(rows * cols);
   for (std::int64_t j = 0; j < cols; ++j)
     widen(x.type, element(x, row, col + j), data + j * rows, static_cast<std::size_t>(rows));
@@ -112,7 +110,8 @@ class TiledGemm {
   static std::int32_t wrap(std::uint32_t value) { return static_cast<std::int32_t>(value); }
   static void add_integers(const float* part, std::int32_t* total, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i)
-      total[i] = wrap(static_cast<std::uint32_t>(total[i]) + static_cast<std::uint32_t>(static_cast<std::int32_t>(part[i])));
+      total[i] =
+          wrap(static_cast<std::uint32_t>(total[i]) + static_cast<std::uint32_t>(static_cast<std::int32_t>(part[i])));
   }
 
   void finish(const Tile& tile) {
@@ -132,7 +131,8 @@ class TiledGemm {
       narrow(g_.d.type, sum + j * tile.ld, element_to_write(g_.d, tile.row, tile.col + j), rows);
   }
 
-  void finish_integers(const std::int32_t* sum, std::int64_t row, std::int64_t col, std::int64_t rows, std::int64_t cols) {
+  void finish_integers(const std::int32_t* sum, std::int64_t row, std::int64_t col, std::int64_t rows,
+                       std::int64_t cols) {
     auto const alpha = static_cast<std::uint32_t>(g_.alpha.get<std::int32_t>());
     auto const beta = static_cast<std::uint32_t>(g_.beta.get<std::int32_t>());
     for (std::int64_t j = 0; j < cols; ++j) {

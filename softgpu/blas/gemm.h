@@ -16,7 +16,9 @@ struct Matrix {
   std::int64_t ld = 0;
 };
 
-inline bool is_transposed(cublasOperation_t op) { return op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
+inline bool is_transposed(cublasOperation_t op) {
+  return op == CUBLAS_OP_T || op == CUBLAS_OP_C;
+}
 
 struct Gemm {
   cublasOperation_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;

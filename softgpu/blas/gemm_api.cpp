@@ -48,8 +48,14 @@ cublasStatus_t gemm_any(Entry entry, const GemmArgs& args) {
   touch(call, args, args.b, b, false);
   touch(call, args, args.c, {args.m, args.n}, true);
   return call.run([args, alpha, beta] {
-    Gemm gemm{.transa = args.transa, .transb = args.transb, .m = args.m, .n = args.n, .k = args.k,
-              .integer_sums = is_integer(args.compute), .alpha = alpha, .beta = beta};
+    Gemm gemm{.transa = args.transa,
+              .transb = args.transb,
+              .m = args.m,
+              .n = args.n,
+              .k = args.k,
+              .integer_sums = is_integer(args.compute),
+              .alpha = alpha,
+              .beta = beta};
     for (std::int64_t i = 0; i < args.batch_count; ++i) {
       gemm.a = {matrix_of(args, args.a, i), args.a.type, args.a.ld};
       gemm.b = {matrix_of(args, args.b, i), args.b.type, args.b.ld};

@@ -54,7 +54,8 @@ cublasStatus_t dot_product(Entry entry, I n, const T* x, I incx, const T* y, I i
     if (n <= 0) return T{};
     if constexpr (kIsComplex<T>) {
       T sum{};
-      cblas(conjugated ? routine::dotc_sub<T>() : routine::dotu_sub<T>(), n, x, incx, y, incy, static_cast<void*>(&sum));
+      cblas(conjugated ? routine::dotc_sub<T>() : routine::dotu_sub<T>(), n, x, incx, y, incy,
+            static_cast<void*>(&sum));
       return sum;
     } else {
       return cblas(routine::dot<T>(), n, x, incx, y, incy);
@@ -152,7 +153,11 @@ cublasStatus_t rotmg(Entry entry, T* d1, T* d2, T* x1, const T* y1, T* param) {
   Call call(entry);
   call.require(d1 != nullptr && d2 != nullptr && x1 != nullptr && y1 != nullptr && param != nullptr);
   if (call.ok() && call.device_scalars())
-    call.writes(d1, sizeof *d1).writes(d2, sizeof *d2).writes(x1, sizeof *x1).reads(y1, sizeof *y1).writes(param, 5 * sizeof *param);
+    call.writes(d1, sizeof *d1)
+        .writes(d2, sizeof *d2)
+        .writes(x1, sizeof *x1)
+        .reads(y1, sizeof *y1)
+        .writes(param, 5 * sizeof *param);
   return call.run_on_scalars([=] { routine::rotmg<T>()(d1, d2, x1, *y1, param); });
 }
 

@@ -146,7 +146,8 @@ cublasStatus_t asum_ex(Entry entry, I n, const void* x, cudaDataType xt, I incx,
                        cudaDataType execution) {
   return reduce_any(
       entry, n, x, xt, incx, result, rt, execution,
-      [](double sum, auto value) { return sum + static_cast<double>(magnitude(value)); }, [](double sum) { return sum; });
+      [](double sum, auto value) { return sum + static_cast<double>(magnitude(value)); },
+      [](double sum) { return sum; });
 }
 
 template <class I, class Better>
@@ -244,8 +245,8 @@ cublasStatus_t swap_ex(Entry entry, I n, void* x, cudaDataType xt, I incx, void*
 }
 
 template <class I>
-cublasStatus_t rot_ex(Entry entry, I n, void* x, cudaDataType xt, I incx, void* y, cudaDataType yt, I incy, const void* c,
-                      const void* s, cudaDataType cs_type, cudaDataType execution) {
+cublasStatus_t rot_ex(Entry entry, I n, void* x, cudaDataType xt, I incx, void* y, cudaDataType yt, I incy,
+                      const void* c, const void* s, cudaDataType cs_type, cudaDataType execution) {
   Call call(entry);
   call.require(vector_types(xt, yt, execution) && scalar_type(cs_type, xt), CUBLAS_STATUS_NOT_SUPPORTED);
   auto const cosine = call.any_scalar(c, cs_type);

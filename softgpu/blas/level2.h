@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 2: a matrix and vectors. CBLAS has no complex symmetric (not Hermitian) routines: those are loops in triangle.h.
+// Level 2: a matrix and vectors. CBLAS has no complex symmetric (not Hermitian) routines: those are loops in
+// triangle.h.
 #pragma once
 #include "softgpu/blas/call.h"
 #include "softgpu/blas/openblas.h"
@@ -7,11 +8,13 @@
 
 namespace tidemark::softgpu::blas::api {
 
-constexpr std::int64_t packed_elements(std::int64_t n) { return n <= 0 ? 0 : n * (n + 1) / 2; }
+constexpr std::int64_t packed_elements(std::int64_t n) {
+  return n <= 0 ? 0 : n * (n + 1) / 2;
+}
 
 template <class T, class I>
-cublasStatus_t gemv(Entry entry, cublasOperation_t trans, I m, I n, const T* alpha, const T* a, I lda, const T* x, I incx,
-                    const T* beta, T* y, I incy) {
+cublasStatus_t gemv(Entry entry, cublasOperation_t trans, I m, I n, const T* alpha, const T* a, I lda, const T* x,
+                    I incx, const T* beta, T* y, I incy) {
   Call call(entry);
   call.options(trans).dims({m, n}).leading(lda, m).increments({incx, incy});
   auto const al = call.scalar(alpha);
@@ -19,16 +22,18 @@ cublasStatus_t gemv(Entry entry, cublasOperation_t trans, I m, I n, const T* alp
   if (call.done(m == 0 || n == 0)) return call.status();
   bool const plain = trans == CUBLAS_OP_N;
   call.reads_matrix(a, m, n, lda).reads_vector(x, plain ? n : m, incx).writes_vector(y, plain ? m : n, incy);
-  return call.run([=] {
-    cblas(routine::gemv<T>(), CblasColMajor, trans, m, n, al.get(), a, lda, x, incx, be.get(), y, incy);
-  });
+  return call.run(
+      [=] { cblas(routine::gemv<T>(), CblasColMajor, trans, m, n, al.get(), a, lda, x, incx, be.get(), y, incy); });
 }
 
 template <class T, class I>
 cublasStatus_t gbmv(Entry entry, cublasOperation_t trans, I m, I n, I kl, I ku, const T* alpha, const T* a, I lda,
                     const T* x, I incx, const T* beta, T* y, I incy) {
   Call call(entry);
-  call.options(trans).dims({m, n, kl, ku}).leading(lda, static_cast<std::int64_t>(kl) + ku + 1).increments({incx, incy});
+  call.options(trans)
+      .dims({m, n, kl, ku})
+      .leading(lda, static_cast<std::int64_t>(kl) + ku + 1)
+      .increments({incx, incy});
   auto const al = call.scalar(alpha);
   auto const be = call.scalar(beta);
   if (call.done(m == 0 || n == 0)) return call.status();
@@ -59,8 +64,8 @@ cublasStatus_t triangular_band(Entry entry, cublasFillMode_t uplo, cublasOperati
   return call.run([=] { cblas(function(), CblasColMajor, uplo, trans, diag, n, k, a, lda, x, incx); });
 }
 template <class T, class I, class F>
-cublasStatus_t triangular_packed(Entry entry, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, I n,
-                                 const T* ap, T* x, I incx, F function) {
+cublasStatus_t triangular_packed(Entry entry, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag,
+                                 I n, const T* ap, T* x, I incx, F function) {
   Call call(entry);
   call.options(uplo, trans, diag).dims({n}).increments({incx});
   if (call.done(n == 0)) return call.status();
@@ -68,10 +73,11 @@ cublasStatus_t triangular_packed(Entry entry, cublasFillMode_t uplo, cublasOpera
   return call.run([=] { cblas(function(), CblasColMajor, uplo, trans, diag, n, ap, x, incx); });
 }
 
-#define SOFTGPU_TRIANGULAR(name, kind, params, args)                                                                \
-  template <class T, class I>                                                                                       \
-  cublasStatus_t name(Entry entry, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, I n, params) { \
-    return triangular_##kind(entry, uplo, trans, diag, n, args, [] { return routine::name<T>(); });                  \
+#define SOFTGPU_TRIANGULAR(name, kind, params, args)                                                           \
+  template <class T, class I>                                                                                  \
+  cublasStatus_t name(Entry entry, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, I n, \
+                      params) {                                                                                \
+    return triangular_##kind(entry, uplo, trans, diag, n, args, [] { return routine::name<T>(); });            \
   }
 #define SOFTGPU_LIST(...) __VA_ARGS__
 SOFTGPU_TRIANGULAR(trmv, full, SOFTGPU_LIST(const T* a, I lda, T* x, I incx), SOFTGPU_LIST(a, lda, x, incx))

@@ -20,9 +20,8 @@ cublasStatus_t symmetric_times(Entry entry, cublasSideMode_t side, cublasFillMod
   auto const be = call.scalar(beta);
   if (call.done(m == 0 || n == 0)) return call.status();
   call.reads_matrix(a, order, order, lda).reads_matrix(b, m, n, ldb).writes_matrix(c, m, n, ldc);
-  return call.run([=] {
-    cblas(function(), CblasColMajor, side, uplo, m, n, al.get(), a, lda, b, ldb, be.get(), c, ldc);
-  });
+  return call.run(
+      [=] { cblas(function(), CblasColMajor, side, uplo, m, n, al.get(), a, lda, b, ldb, be.get(), c, ldc); });
 }
 template <class T, class I>
 cublasStatus_t symm(Entry entry, cublasSideMode_t side, cublasFillMode_t uplo, I m, I n, const T* alpha, const T* a,
@@ -40,7 +39,8 @@ cublasStatus_t hemm(Entry entry, cublasSideMode_t side, cublasFillMode_t uplo, I
 // A rank-k update takes N or T (symmetric; C too when real), N or C (Hermitian).
 template <class T>
 constexpr bool update_op(cublasOperation_t op, bool hermitian) {
-  return op == CUBLAS_OP_N || (hermitian ? op == CUBLAS_OP_C : op == CUBLAS_OP_T || (!kIsComplex<T> && op == CUBLAS_OP_C));
+  return op == CUBLAS_OP_N ||
+         (hermitian ? op == CUBLAS_OP_C : op == CUBLAS_OP_T || (!kIsComplex<T> && op == CUBLAS_OP_C));
 }
 
 template <bool hermitian, class S, class T, class I>
@@ -113,8 +113,8 @@ cublasStatus_t her2k(Entry entry, cublasFillMode_t uplo, cublasOperation_t trans
 
 // One triangle of alpha op(A) op(B)' + beta C: panels of columns by gemm, then merged into the triangle alone.
 template <bool hermitian, class T, class B>
-void triangle_product(cublasFillMode_t uplo, cublasOperation_t trans, std::int64_t n, std::int64_t k, T alpha, const T* a,
-                      std::int64_t lda, const T* b, std::int64_t ldb, B beta, T* c, std::int64_t ldc) {
+void triangle_product(cublasFillMode_t uplo, cublasOperation_t trans, std::int64_t n, std::int64_t k, T alpha,
+                      const T* a, std::int64_t lda, const T* b, std::int64_t ldb, B beta, T* c, std::int64_t ldc) {
   constexpr std::int64_t kPanel = 128;
   std::vector<T> panel(static_cast<std::size_t>(n * std::min(n, kPanel)));
   CBLAS_TRANSPOSE const turned = hermitian ? CblasConjTrans : CblasTrans;
@@ -149,7 +149,8 @@ cublasStatus_t herkx(Entry entry, cublasFillMode_t uplo, cublasOperation_t trans
 // Out of place, unlike BLAS: C = alpha op(A) B. C may be B.
 template <class T, class I>
 cublasStatus_t trmm(Entry entry, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,
-                    cublasDiagType_t diag, I m, I n, const T* alpha, const T* a, I lda, const T* b, I ldb, T* c, I ldc) {
+                    cublasDiagType_t diag, I m, I n, const T* alpha, const T* a, I lda, const T* b, I ldb, T* c,
+                    I ldc) {
   Call call(entry);
   I const order = side == CUBLAS_SIDE_LEFT ? m : n;
   call.options(side, uplo, trans, diag).dims({m, n}).leading(lda, order).leading(ldb, m).leading(ldc, m);
@@ -173,16 +174,18 @@ cublasStatus_t trsm(Entry entry, cublasSideMode_t side, cublasFillMode_t uplo, c
   auto const al = call.scalar(alpha);
   if (call.done(m == 0 || n == 0)) return call.status();
   call.reads_matrix(a, order, order, lda).writes_matrix(b, m, n, ldb);
-  return call.run([=] {
-    cblas(routine::trsm<T>(), CblasColMajor, side, uplo, trans, diag, m, n, al.get(), a, lda, b, ldb);
-  });
+  return call.run(
+      [=] { cblas(routine::trsm<T>(), CblasColMajor, side, uplo, trans, diag, m, n, al.get(), a, lda, b, ldb); });
 }
 template <class T, class I>
 cublasStatus_t trsm_array(Entry entry, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,
                           cublasDiagType_t diag, I m, I n, const T* alpha, const T* const* a, I lda, T* const* b, I ldb,
                           I count) {
   Call call(entry);
-  call.options(side, uplo, trans, diag).dims({m, n, count}).leading(lda, side == CUBLAS_SIDE_LEFT ? m : n).leading(ldb, m);
+  call.options(side, uplo, trans, diag)
+      .dims({m, n, count})
+      .leading(lda, side == CUBLAS_SIDE_LEFT ? m : n)
+      .leading(ldb, m);
   auto const al = call.scalar(alpha);
   if (call.done(m == 0 || n == 0 || count == 0)) return call.status();
   call.reads_vector(a, count, 1).reads_vector(b, count, 1);

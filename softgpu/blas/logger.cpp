@@ -41,7 +41,10 @@ struct StatusWords {
   const char* text;
 };
 
-#define SOFTGPU_STATUS(name, text) StatusWords{CUBLAS_STATUS_##name, "CUBLAS_STATUS_" #name, text}
+#define SOFTGPU_STATUS(name, text)                     \
+  StatusWords {                                        \
+    CUBLAS_STATUS_##name, "CUBLAS_STATUS_" #name, text \
+  }
 constexpr std::array kStatus = {
     SOFTGPU_STATUS(SUCCESS, "success"),
     SOFTGPU_STATUS(NOT_INITIALIZED, "the library or the handle was not initialized"),
@@ -89,8 +92,12 @@ cublasStatus_t configure_log(bool on, bool to_stdout, bool to_stderr, const char
   return CUBLAS_STATUS_SUCCESS;
 }
 
-void set_log_callback(cublasLogCallback callback) { user_callback = callback; }
-cublasLogCallback log_callback() { return user_callback; }
+void set_log_callback(cublasLogCallback callback) {
+  user_callback = callback;
+}
+cublasLogCallback log_callback() {
+  return user_callback;
+}
 
 const char* status_name(cublasStatus_t status) {
   for (auto const& s : kStatus)

@@ -82,7 +82,9 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
   }
 }
 
-size_t cublasGetCudartVersion(void) { return CUDA_VERSION; }
+size_t cublasGetCudartVersion(void) {
+  return CUDA_VERSION;
+}
 
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
   if (!is_alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -100,7 +102,9 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetStream_v2(cublasHandle_t h, cudaStream_t* out) { return get(h, &cublasContext::stream, out); }
+cublasStatus_t cublasGetStream_v2(cublasHandle_t h, cudaStream_t* out) {
+  return get(h, &cublasContext::stream, out);
+}
 cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t h, cublasPointerMode_t* out) {
   return get(h, &cublasContext::pointer_mode, out);
 }
@@ -115,11 +119,15 @@ cublasStatus_t cublasSetAtomicsMode(cublasHandle_t h, cublasAtomicsMode_t mode) 
   bool const valid = mode == CUBLAS_ATOMICS_ALLOWED || mode == CUBLAS_ATOMICS_NOT_ALLOWED;
   return set(h, &cublasContext::atomics_mode, mode, valid);
 }
-cublasStatus_t cublasGetMathMode(cublasHandle_t h, cublasMath_t* out) { return get(h, &cublasContext::math_mode, out); }
+cublasStatus_t cublasGetMathMode(cublasHandle_t h, cublasMath_t* out) {
+  return get(h, &cublasContext::math_mode, out);
+}
 cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode) {
   return set(h, &cublasContext::math_mode, mode, is_math_mode(mode));
 }
-cublasStatus_t cublasGetSmCountTarget(cublasHandle_t h, int* out) { return get(h, &cublasContext::sm_count_target, out); }
+cublasStatus_t cublasGetSmCountTarget(cublasHandle_t h, int* out) {
+  return get(h, &cublasContext::sm_count_target, out);
+}
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t h, int count) {
   return set(h, &cublasContext::sm_count_target, count, count >= 0);
 }
@@ -162,8 +170,12 @@ cublasStatus_t cublasSetFixedPointEmulationMantissaBitCountPointer(cublasHandle_
   return set(h, &cublasContext::mantissa_bit_count, bits);
 }
 
-const char* cublasGetStatusName(cublasStatus_t status) { return status_name(status); }
-const char* cublasGetStatusString(cublasStatus_t status) { return status_text(status); }
+const char* cublasGetStatusName(cublasStatus_t status) {
+  return status_name(status);
+}
+const char* cublasGetStatusString(cublasStatus_t status) {
+  return status_text(status);
+}
 
 cublasStatus_t cublasLoggerConfigure(int on, int to_stdout, int to_stderr, const char* file) {
   return configure_log(on != 0, to_stdout != 0, to_stderr != 0, file);
@@ -179,9 +191,8 @@ cublasStatus_t cublasGetLoggerCallback(cublasLogCallback* callback) {
 }
 
 void cublasXerbla(const char* routine, int info) {
-  tidemark::say("softgpu cuBLAS",
-                "on entry to " + std::string(routine == nullptr ? "?" : routine) + " parameter " + std::to_string(info) +
-                    " had an illegal value");
+  tidemark::say("softgpu cuBLAS", "on entry to " + std::string(routine == nullptr ? "?" : routine) + " parameter " +
+                                      std::to_string(info) + " had an illegal value");
 }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenBLAS, opened when the first handle is made and never in dry run: its mere loading starts a thread per core. Its
-// functions are asked of its own handle, so that another BLAS in the program (numpy's, MKL) is neither used nor shadowed.
+// functions are asked of its own handle, so that another BLAS in the program (numpy's, MKL) is neither used nor
+// shadowed.
 #pragma once
 #include <cblas.h>
 
@@ -25,11 +26,21 @@ inline CBLAS_TRANSPOSE pass(cublasOperation_t op) {
     default: return CblasConjTrans;
   }
 }
-inline CBLAS_UPLO pass(cublasFillMode_t fill) { return fill == CUBLAS_FILL_MODE_UPPER ? CblasUpper : CblasLower; }
-inline CBLAS_DIAG pass(cublasDiagType_t diag) { return diag == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit; }
-inline CBLAS_SIDE pass(cublasSideMode_t side) { return side == CUBLAS_SIDE_RIGHT ? CblasRight : CblasLeft; }
-inline const void* pass(const Complex32& value) { return &value; }
-inline const void* pass(const Complex64& value) { return &value; }
+inline CBLAS_UPLO pass(cublasFillMode_t fill) {
+  return fill == CUBLAS_FILL_MODE_UPPER ? CblasUpper : CblasLower;
+}
+inline CBLAS_DIAG pass(cublasDiagType_t diag) {
+  return diag == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit;
+}
+inline CBLAS_SIDE pass(cublasSideMode_t side) {
+  return side == CUBLAS_SIDE_RIGHT ? CblasRight : CblasLeft;
+}
+inline const void* pass(const Complex32& value) {
+  return &value;
+}
+inline const void* pass(const Complex64& value) {
+  return &value;
+}
 template <class T>
 T pass(const T& value) {
   return value;
@@ -41,27 +52,33 @@ auto cblas(F* function, const Args&... args) {
   return function(pass(args)...);
 }
 
-#define SOFTGPU_CBLAS(name)                                                                                \
-  [] {                                                                                                     \
+#define SOFTGPU_CBLAS(name)                                                                                   \
+  [] {                                                                                                        \
     static auto* const function = reinterpret_cast<decltype(&cblas_##name)>(openblas_symbol("cblas_" #name)); \
-    return function;                                                                                       \
+    return function;                                                                                          \
   }()
 
 // A routine in four, two real, or two complex types.
-#define SOFTGPU_CBLAS_ALL(family, s, d, c, z)                            \
-  template <class T>                                                     \
-  auto* family() {                                                       \
-    if constexpr (std::is_same_v<T, float>) return SOFTGPU_CBLAS(s);     \
-    else if constexpr (std::is_same_v<T, double>) return SOFTGPU_CBLAS(d); \
-    else if constexpr (std::is_same_v<T, Complex32>) return SOFTGPU_CBLAS(c); \
-    else return SOFTGPU_CBLAS(z);                                        \
+#define SOFTGPU_CBLAS_ALL(family, s, d, c, z)        \
+  template <class T>                                 \
+  auto* family() {                                   \
+    if constexpr (std::is_same_v<T, float>)          \
+      return SOFTGPU_CBLAS(s);                       \
+    else if constexpr (std::is_same_v<T, double>)    \
+      return SOFTGPU_CBLAS(d);                       \
+    else if constexpr (std::is_same_v<T, Complex32>) \
+      return SOFTGPU_CBLAS(c);                       \
+    else                                             \
+      return SOFTGPU_CBLAS(z);                       \
   }
 #define SOFTGPU_CBLAS_SDCZ(family) SOFTGPU_CBLAS_ALL(family, s##family, d##family, c##family, z##family)
-#define SOFTGPU_CBLAS_PAIR(family, first_type, first, second)                \
-  template <class T>                                                         \
-  auto* family() {                                                           \
-    if constexpr (std::is_same_v<T, first_type>) return SOFTGPU_CBLAS(first); \
-    else return SOFTGPU_CBLAS(second);                                       \
+#define SOFTGPU_CBLAS_PAIR(family, first_type, first, second) \
+  template <class T>                                          \
+  auto* family() {                                            \
+    if constexpr (std::is_same_v<T, first_type>)              \
+      return SOFTGPU_CBLAS(first);                            \
+    else                                                      \
+      return SOFTGPU_CBLAS(second);                           \
   }
 #define SOFTGPU_CBLAS_SD(family) SOFTGPU_CBLAS_PAIR(family, float, s##family, d##family)
 #define SOFTGPU_CBLAS_CZ(family) SOFTGPU_CBLAS_PAIR(family, Complex32, c##family, z##family)

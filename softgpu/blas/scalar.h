@@ -26,8 +26,10 @@ T load_as(cudaDataType type, const void* source) {
     switch (type) {
       case CUDA_R_16F: return static_cast<T>(half_to_float(get(std::uint16_t{})));
       case CUDA_R_16BF: return static_cast<T>(bfloat_to_float(get(std::uint16_t{})));
-      case CUDA_R_32F: case CUDA_C_32F: return static_cast<T>(get(0.0f));
-      case CUDA_R_64F: case CUDA_C_64F: return static_cast<T>(get(0.0));
+      case CUDA_R_32F:
+      case CUDA_C_32F: return static_cast<T>(get(0.0f));
+      case CUDA_R_64F:
+      case CUDA_C_64F: return static_cast<T>(get(0.0));
       case CUDA_R_8I: return static_cast<T>(get(std::int8_t{}));
       case CUDA_R_32I: return static_cast<T>(get(std::int32_t{}));
       default: return T{};

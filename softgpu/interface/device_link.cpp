@@ -43,7 +43,9 @@ const DeviceLink* find() {
 
 }  // namespace
 
-void* DeviceLink::driver_symbol(const char* name) const { return dlsym(library, name); }
+void* DeviceLink::driver_symbol(const char* name) const {
+  return dlsym(library, name);
+}
 
 const DeviceLink* device_link() {
   static const DeviceLink* const link = find();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: finding them, what they are, what their memory holds and for whom.
+#include <strings.h>
 #include <cstdio>
 #include <cstring>
-#include <strings.h>
 #include <type_traits>
 #include <vector>
 
@@ -30,7 +30,8 @@ bool parse_bus_id(const char* text, unsigned (&place)[3]) {
   unsigned function = 0;
   int used = 0;
   auto const complete = [&] { return text[used] == '\0' && function == 0; };
-  if (std::sscanf(text, "%x:%x:%x.%x%n", &place[0], &place[1], &place[2], &function, &used) == 4 && complete()) return true;
+  if (std::sscanf(text, "%x:%x:%x.%x%n", &place[0], &place[1], &place[2], &function, &used) == 4 && complete())
+    return true;
   place[0] = 0;
   return std::sscanf(text, "%x:%x.%x%n", &place[1], &place[2], &function, &used) == 3 && complete();
 }
@@ -112,7 +113,9 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned* count) {
     return NVML_SUCCESS;
   });
 }
-nvmlReturn_t nvmlDeviceGetCount(unsigned* count) { return nvmlDeviceGetCount_v2(count); }
+nvmlReturn_t nvmlDeviceGetCount(unsigned* count) {
+  return nvmlDeviceGetCount_v2(count);
+}
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t* handle) {
   bool const open = is_open();
@@ -180,9 +183,15 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t handle, char* uuid, unsigned length)
   });
 }
 
-nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t handle, nvmlPciInfo_t* pci) { return pci_info(handle, pci); }
-nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t handle, nvmlPciInfo_t* pci) { return pci_info(handle, pci); }
-nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t* pci) { return pci_info(handle, pci); }
+nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t handle, nvmlPciInfo_t* pci) {
+  return pci_info(handle, pci);
+}
+nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t handle, nvmlPciInfo_t* pci) {
+  return pci_info(handle, pci);
+}
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t* pci) {
+  return pci_info(handle, pci);
+}
 nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t handle, nvmlPciInfoExt_t* pci) {
   return with_device(handle, pci != nullptr, [&](int, const SoftgpuDeviceInfo& info) {
     if (pci->version != nvmlPciInfoExt_v1) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
@@ -253,7 +262,8 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t handle, int* major,
   });
 }
 nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t handle, nvmlDeviceArchitecture_t* out) {
-  return give(handle, out, [](int, auto const& info) { return architecture_of(info.compute_major, info.compute_minor); });
+  return give(handle, out,
+              [](int, auto const& info) { return architecture_of(info.compute_major, info.compute_minor); });
 }
 // Documented for MIG devices alone, of which there are none.
 nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t handle, nvmlDeviceAttributes_t* out) {

@@ -33,10 +33,16 @@ nvmlReturn_t close_session() {
   return NVML_SUCCESS;
 }
 
-bool is_open() { return opened.load() > 0; }
-const DeviceLink& device() { return *device_link(); }
+bool is_open() {
+  return opened.load() > 0;
+}
+const DeviceLink& device() {
+  return *device_link();
+}
 
-nvmlDevice_t handle_of(unsigned index) { return reinterpret_cast<nvmlDevice_t>(&handles[index]); }
+nvmlDevice_t handle_of(unsigned index) {
+  return reinterpret_cast<nvmlDevice_t>(&handles[index]);
+}
 
 int index_of(nvmlDevice_t handle) {
   auto const address = reinterpret_cast<std::uintptr_t>(handle), first = reinterpret_cast<std::uintptr_t>(handles);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every NVML call begins with: is the library initialised, is the handle one of ours, what does the device say now.
-// Threads: any thread may call anything; only the initialisation count is shared state.
+// What every NVML call begins with: is the library initialised, is the handle one of ours, what does the device say
+// now. Threads: any thread may call anything; only the initialisation count is shared state.
 #pragma once
 #include <cstddef>
 #include <cstdint>

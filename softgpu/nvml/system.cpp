@@ -14,17 +14,39 @@ namespace {
 
 // Sensors, modes and events that a software device has no part for. "Not supported" is NVML's documented answer on
 // hardware without them, so it is given without a word; tools poll these.
-constexpr std::array<std::string_view, 33> kAbsentParts = {
-    "nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperatureThreshold",
-    "nvmlDeviceGetPowerUsage", "nvmlDeviceGetPowerState", "nvmlDeviceGetPerformanceState",
-    "nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementMode", "nvmlDeviceGetEnforcedPowerLimit",
-    "nvmlDeviceGetPowerManagementDefaultLimit", "nvmlDeviceGetPowerManagementLimitConstraints",
-    "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetFanSpeed", "nvmlDeviceGetFanSpeed_v2", "nvmlDeviceGetNumFans",
-    "nvmlDeviceGetClockInfo", "nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetClock", "nvmlDeviceGetApplicationsClock",
-    "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetEccMode", "nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetMigMode",
-    "nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetNvLinkRemotePciInfo_v2",
-    "nvmlDeviceGetGpuFabricInfo", "nvmlDeviceGetGpuFabricInfoV", "nvmlEventSetCreate", "nvmlDeviceRegisterEvents",
-    "nvmlDeviceGetSupportedEventTypes", "nvmlEventSetWait_v2", "nvmlEventSetFree"};
+constexpr std::array<std::string_view, 33> kAbsentParts = {"nvmlDeviceGetTemperature",
+                                                           "nvmlDeviceGetTemperatureV",
+                                                           "nvmlDeviceGetTemperatureThreshold",
+                                                           "nvmlDeviceGetPowerUsage",
+                                                           "nvmlDeviceGetPowerState",
+                                                           "nvmlDeviceGetPerformanceState",
+                                                           "nvmlDeviceGetPowerManagementLimit",
+                                                           "nvmlDeviceGetPowerManagementMode",
+                                                           "nvmlDeviceGetEnforcedPowerLimit",
+                                                           "nvmlDeviceGetPowerManagementDefaultLimit",
+                                                           "nvmlDeviceGetPowerManagementLimitConstraints",
+                                                           "nvmlDeviceGetTotalEnergyConsumption",
+                                                           "nvmlDeviceGetFanSpeed",
+                                                           "nvmlDeviceGetFanSpeed_v2",
+                                                           "nvmlDeviceGetNumFans",
+                                                           "nvmlDeviceGetClockInfo",
+                                                           "nvmlDeviceGetMaxClockInfo",
+                                                           "nvmlDeviceGetClock",
+                                                           "nvmlDeviceGetApplicationsClock",
+                                                           "nvmlDeviceGetPersistenceMode",
+                                                           "nvmlDeviceGetEccMode",
+                                                           "nvmlDeviceGetTotalEccErrors",
+                                                           "nvmlDeviceGetMigMode",
+                                                           "nvmlDeviceGetNvLinkState",
+                                                           "nvmlDeviceGetNvLinkRemoteDeviceType",
+                                                           "nvmlDeviceGetNvLinkRemotePciInfo_v2",
+                                                           "nvmlDeviceGetGpuFabricInfo",
+                                                           "nvmlDeviceGetGpuFabricInfoV",
+                                                           "nvmlEventSetCreate",
+                                                           "nvmlDeviceRegisterEvents",
+                                                           "nvmlDeviceGetSupportedEventTypes",
+                                                           "nvmlEventSetWait_v2",
+                                                           "nvmlEventSetFree"};
 
 struct ErrorWords {
   nvmlReturn_t code;
@@ -79,10 +101,18 @@ int softgpu_nvml_not_supported(const char* name) {
   return NVML_ERROR_NOT_SUPPORTED;
 }
 
-nvmlReturn_t nvmlInit(void) { return open_session(0); }
-nvmlReturn_t nvmlInit_v2(void) { return open_session(0); }
-nvmlReturn_t nvmlInitWithFlags(unsigned flags) { return open_session(flags); }
-nvmlReturn_t nvmlShutdown(void) { return close_session(); }
+nvmlReturn_t nvmlInit(void) {
+  return open_session(0);
+}
+nvmlReturn_t nvmlInit_v2(void) {
+  return open_session(0);
+}
+nvmlReturn_t nvmlInitWithFlags(unsigned flags) {
+  return open_session(flags);
+}
+nvmlReturn_t nvmlShutdown(void) {
+  return close_session();
+}
 
 const char* nvmlErrorString(nvmlReturn_t result) {
   for (auto const& words : kErrors)
@@ -102,7 +132,9 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int* version) {
     return NVML_SUCCESS;
   });
 }
-nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int* version) { return nvmlSystemGetCudaDriverVersion(version); }
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  return nvmlSystemGetCudaDriverVersion(version);
+}
 
 nvmlReturn_t nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
   return in_session(name != nullptr && length > 0, [&] {

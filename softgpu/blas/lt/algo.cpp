@@ -29,7 +29,8 @@ struct Capability {
 };
 constexpr std::uint32_t kEpilogues = CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_RELU_AUX_BIAS |
                                      CUBLASLT_EPILOGUE_DRELU_BGRAD | CUBLASLT_EPILOGUE_GELU_AUX_BIAS |
-                                     CUBLASLT_EPILOGUE_DGELU_BGRAD | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB;
+                                     CUBLASLT_EPILOGUE_DGELU_BGRAD | CUBLASLT_EPILOGUE_BGRADA |
+                                     CUBLASLT_EPILOGUE_BGRADB;
 constexpr Capability kCapabilities[] = {
     {CUBLASLT_ALGO_CAP_SPLITK_SUPPORT, 0, 4},
     {CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK, 0, 4},

@@ -13,8 +13,10 @@ struct Attribute {
   std::size_t offset, bytes;
   bool read_only = false;
 };
-#define SOFTGPU_ATTRIBUTE(id, type, field) \
-  Attribute { id, offsetof(type, field), sizeof(type::field) }
+#define SOFTGPU_ATTRIBUTE(id, type, field)         \
+  Attribute {                                      \
+    id, offsetof(type, field), sizeof(type::field) \
+  }
 
 constexpr Attribute kLayout[] = {
     SOFTGPU_ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_TYPE, Layout, type),
@@ -108,7 +110,8 @@ const Attribute* find(std::span<const Attribute> table, int id) {
 
 cublasStatus_t set(std::span<const Attribute> table, void* object, int id, const void* value, std::size_t bytes) {
   Attribute const* const attribute = find(table, id);
-  if (object == nullptr || value == nullptr || attribute == nullptr || attribute->read_only || bytes != attribute->bytes)
+  if (object == nullptr || value == nullptr || attribute == nullptr || attribute->read_only ||
+      bytes != attribute->bytes)
     return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(static_cast<std::byte*>(object) + attribute->offset, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
@@ -118,7 +121,8 @@ cublasStatus_t set(std::span<const Attribute> table, void* object, int id, const
 cublasStatus_t get(std::span<const Attribute> table, const void* object, int id, void* value, std::size_t bytes,
                    std::size_t* written) {
   Attribute const* const attribute = find(table, id);
-  if (object == nullptr || attribute == nullptr || (bytes == 0 && written == nullptr)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (object == nullptr || attribute == nullptr || (bytes == 0 && written == nullptr))
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (bytes != 0) {
     if (value == nullptr || bytes != attribute->bytes) return CUBLAS_STATUS_INVALID_VALUE;
     std::memcpy(value, static_cast<const std::byte*>(object) + attribute->offset, bytes);
@@ -162,7 +166,9 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* out, cudaDataT
                                           int64_t ld) {
   return create(out, Layout{.type = type, .rows = rows, .cols = cols, .ld = ld});
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return destroy(layout); }
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  return destroy(layout);
+}
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t id,
                                                 const void* value, size_t bytes) {
   return set(kLayout, layout, id, value, bytes);
@@ -179,7 +185,9 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t at, size_t b
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* out, cublasComputeType_t compute, cudaDataType_t scale) {
   return create(out, MatmulDesc{.compute = compute, .scale = scale});
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) { return destroy(desc); }
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  return destroy(desc);
+}
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t id,
                                               const void* value, size_t bytes) {
   return set(kMatmul, desc, id, value, bytes);
@@ -196,7 +204,9 @@ cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformD
 cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* out, cudaDataType scale) {
   return create(out, TransformDesc{.scale = scale});
 }
-cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t desc) { return destroy(desc); }
+cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t desc) {
+  return destroy(desc);
+}
 cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t desc,
                                                        cublasLtMatrixTransformDescAttributes_t id, const void* value,
                                                        size_t bytes) {
@@ -211,8 +221,12 @@ cublasStatus_t cublasLtMatrixTransformDescGetAttribute(cublasLtMatrixTransformDe
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t at, size_t bytes) {
   return place(at, bytes, Preference{});
 }
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* out) { return create(out, Preference{}); }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return destroy(preference); }
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* out) {
+  return create(out, Preference{});
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  return destroy(preference);
+}
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t id, const void* value,
                                                     size_t bytes) {
@@ -227,8 +241,12 @@ cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t p
 cublasStatus_t cublasLtEmulationDescInit_internal(cublasLtEmulationDesc_t at, size_t bytes) {
   return place(at, bytes, EmulationDesc{});
 }
-cublasStatus_t cublasLtEmulationDescCreate(cublasLtEmulationDesc_t* out) { return create(out, EmulationDesc{}); }
-cublasStatus_t cublasLtEmulationDescDestroy(cublasLtEmulationDesc_t desc) { return destroy(desc); }
+cublasStatus_t cublasLtEmulationDescCreate(cublasLtEmulationDesc_t* out) {
+  return create(out, EmulationDesc{});
+}
+cublasStatus_t cublasLtEmulationDescDestroy(cublasLtEmulationDesc_t desc) {
+  return destroy(desc);
+}
 cublasStatus_t cublasLtEmulationDescSetAttribute(cublasLtEmulationDesc_t desc, cublasLtEmulationDescAttributes_t id,
                                                  const void* value, size_t bytes) {
   return set(kEmulation, desc, id, value, bytes);

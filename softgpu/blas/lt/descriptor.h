@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt's descriptors. Programs may keep them in memory of their own (the opaque structs of cublasLt.h), so each is a
-// plain struct that fits into its opaque one; attributes are a table of places in it.
+// cuBLASLt's descriptors. Programs may keep them in memory of their own (the opaque structs of cublasLt.h), so each is
+// a plain struct that fits into its opaque one; attributes are a table of places in it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +73,11 @@ static_assert(sizeof(Preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
 static_assert(sizeof(EmulationDesc) <= sizeof(cublasLtEmulationDescOpaque_t));
 static_assert(sizeof(Algo) <= sizeof(cublasLtMatmulAlgo_t));
 
-inline const Layout& as_layout(cublasLtMatrixLayout_t opaque) { return *reinterpret_cast<const Layout*>(opaque); }
-inline const MatmulDesc& as_desc(cublasLtMatmulDesc_t opaque) { return *reinterpret_cast<const MatmulDesc*>(opaque); }
+inline const Layout& as_layout(cublasLtMatrixLayout_t opaque) {
+  return *reinterpret_cast<const Layout*>(opaque);
+}
+inline const MatmulDesc& as_desc(cublasLtMatmulDesc_t opaque) {
+  return *reinterpret_cast<const MatmulDesc*>(opaque);
+}
 
 }  // namespace tidemark::softgpu::blas

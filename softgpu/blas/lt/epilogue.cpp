@@ -47,8 +47,12 @@ bool is_epilogue(std::uint32_t code) {
   return false;
 }
 
-bool needs_aux(const Epilogue& e) { return e.aux_out || e.drelu || e.dgelu; }
-bool needs_bias(const Epilogue& e) { return e.bias || e.bias_gradient || e.gradient_a || e.gradient_b; }
+bool needs_aux(const Epilogue& e) {
+  return e.aux_out || e.drelu || e.dgelu;
+}
+bool needs_bias(const Epilogue& e) {
+  return e.bias || e.bias_gradient || e.gradient_a || e.gradient_b;
+}
 
 EpiloguePass::EpiloguePass(const Matmul& matmul, std::int64_t batch, bool turned)
     : matmul_(matmul), epilogue_(epilogue_of(matmul.desc.epilogue)), batch_(batch), turned_(turned) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles, versions, and two settings that are kept without effect, since there is one algorithm and OpenBLAS chooses its
-// instructions itself: the heuristics cache's capacity and the instruction mask.
+// Handles, versions, and two settings that are kept without effect, since there is one algorithm and OpenBLAS chooses
+// its instructions itself: the heuristics cache's capacity and the instruction mask.
 #include <cuda.h>
 
 #include <atomic>
@@ -40,10 +40,18 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-const char* cublasLtGetStatusName(cublasStatus_t status) { return status_name(status); }
-const char* cublasLtGetStatusString(cublasStatus_t status) { return status_text(status); }
-size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
-size_t cublasLtGetCudartVersion(void) { return CUDA_VERSION; }
+const char* cublasLtGetStatusName(cublasStatus_t status) {
+  return status_name(status);
+}
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  return status_text(status);
+}
+size_t cublasLtGetVersion(void) {
+  return CUBLAS_VERSION;
+}
+size_t cublasLtGetCudartVersion(void) {
+  return CUDA_VERSION;
+}
 
 cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
   if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -64,6 +72,8 @@ cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t capacity) {
   cache_capacity = capacity;
   return CUBLAS_STATUS_SUCCESS;
 }
-unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask) { return instruction_mask.exchange(mask); }
+unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask) {
+  return instruction_mask.exchange(mask);
+}
 
 }  // extern "C"

@@ -67,7 +67,8 @@ const void* matrix_in_batch(const Operand& operand, std::int64_t index) {
 std::uint64_t operand_bytes(const Operand& operand) {
   auto const& x = operand.layout;
   if (x.rows == 0 || x.cols == 0 || x.batch_count <= 0) return 0;
-  if (x.batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY) return static_cast<std::uint64_t>(x.batch_count) * sizeof(void*);
+  if (x.batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY)
+    return static_cast<std::uint64_t>(x.batch_count) * sizeof(void*);
   bool const by_rows = x.order == CUBLASLT_ORDER_ROW;
   std::uint64_t const runs = by_rows ? x.rows : x.cols, run = by_rows ? x.cols : x.rows;
   auto const stride = static_cast<std::uint64_t>(x.batch_stride < 0 ? 0 : x.batch_stride);
@@ -76,12 +77,14 @@ std::uint64_t operand_bytes(const Operand& operand) {
   return elements * type_bytes(static_cast<cudaDataType>(x.type));
 }
 
-cublasStatus_t check_matmul(const MatmulDesc& desc, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
+cublasStatus_t check_matmul(const MatmulDesc& desc, const Layout& a, const Layout& b, const Layout& c,
+                            const Layout& d) {
   for (auto const* const layout : {&a, &b, &c, &d})
     if (!is_sound(*layout) || layout->batch_count != d.batch_count) return CUBLAS_STATUS_INVALID_VALUE;
   bool const plain_a = desc.transa == CUBLAS_OP_N, plain_b = desc.transb == CUBLAS_OP_N;
   bool const shapes = (plain_a ? a.rows : a.cols) == d.rows && (plain_b ? b.cols : b.rows) == d.cols &&
-                      (plain_a ? a.cols : a.rows) == (plain_b ? b.rows : b.cols) && c.rows == d.rows && c.cols == d.cols;
+                      (plain_a ? a.cols : a.rows) == (plain_b ? b.rows : b.cols) && c.rows == d.rows &&
+                      c.cols == d.cols;
   if (!shapes || !is_epilogue(desc.epilogue)) return CUBLAS_STATUS_INVALID_VALUE;
   if (desc.transa < CUBLAS_OP_N || desc.transa > CUBLAS_OP_C || desc.transb < CUBLAS_OP_N || desc.transb > CUBLAS_OP_C)
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -91,7 +94,8 @@ cublasStatus_t check_matmul(const MatmulDesc& desc, const Layout& a, const Layou
     return CUBLAS_STATUS_INVALID_VALUE;
   GemmTypes const types{static_cast<cublasComputeType_t>(desc.compute), static_cast<cudaDataType>(a.type),
                         static_cast<cudaDataType>(b.type), static_cast<cudaDataType>(d.type)};
-  if (!documented_types(types) || c.type != d.type || scale_type_of(types) != desc.scale) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!documented_types(types) || c.type != d.type || scale_type_of(types) != desc.scale)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   for (auto const* const layout : {&a, &b, &c, &d}) {
     if (layout->order > CUBLASLT_ORDER_ROW) return not_supported("cublasLtMatmul with tiled memory orders");
     if (layout->ld > INT_MAX || layout->rows > INT_MAX || layout->cols > INT_MAX)

@@ -102,7 +102,8 @@ extern "C" cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cubla
   auto const scale = static_cast<cudaDataType>(t.desc.scale);
   bool const on_device = t.desc.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
   if (!on_device && t.desc.pointer_mode != CUBLASLT_POINTER_MODE_HOST) return CUBLAS_STATUS_INVALID_VALUE;
-  for (auto const& [scalar, source] : {std::pair{&t.alpha, uses_a ? alpha : nullptr}, {&t.beta, uses_b ? beta : nullptr}}) {
+  for (auto const& [scalar, source] :
+       {std::pair{&t.alpha, uses_a ? alpha : nullptr}, {&t.beta, uses_b ? beta : nullptr}}) {
     scalar->type = scale;
     if (source == nullptr) continue;
     if (on_device) {

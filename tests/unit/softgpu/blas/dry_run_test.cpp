@@ -33,11 +33,11 @@ struct DryRun : ::testing::Test {
 
 TEST_F(DryRun, QueuesWithoutTouchingMemory) {
   float const one = 1;
-  BLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1 << 20, 1 << 10, 1 << 10, &one, nowhere(1), 1 << 20, nowhere(2), 1 << 10,
-                      &one, nowhere(3), 1 << 20));
+  BLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1 << 20, 1 << 10, 1 << 10, &one, nowhere(1), 1 << 20,
+                      nowhere(2), 1 << 10, &one, nowhere(3), 1 << 20));
   BLAS_OK(cublasSaxpy(handle, 1 << 30, &one, nowhere(1), 1, nowhere(2), 1));
-  BLAS_OK(cublasSgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, nowhere<const float*>(1), 8, nowhere<const float*>(2), 8,
-                             &one, nowhere<float*>(3), 8, 1000));
+  BLAS_OK(cublasSgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, nowhere<const float*>(1), 8,
+                             nowhere<const float*>(2), 8, &one, nowhere<float*>(3), 8, 1000));
   ASSERT_EQ(fake::state().queued.size(), 3u);
   EXPECT_EQ(fake::state().queued[0].touches.size(), 3u);
   EXPECT_EQ(fake::state().runs, 0);
@@ -46,10 +46,11 @@ TEST_F(DryRun, QueuesWithoutTouchingMemory) {
 
 TEST_F(DryRun, StillChecksArguments) {
   float const one = 1;
-  EXPECT_EQ(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, nowhere(1), 3, nowhere(2), 4, &one, nowhere(3), 4),
-            CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, nowhere(1), CUDA_R_16F, 4, nowhere(2), CUDA_R_64F, 4, &one,
-                         nowhere(3), CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+  EXPECT_EQ(
+      cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, nowhere(1), 3, nowhere(2), 4, &one, nowhere(3), 4),
+      CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, nowhere(1), CUDA_R_16F, 4, nowhere(2),
+                         CUDA_R_64F, 4, &one, nowhere(3), CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
             CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
@@ -76,8 +77,8 @@ TEST_F(DryRun, LtMatmulIsQueued) {
   cublasLtMatrixLayoutOpaque_t layout;
   BLAS_OK(cublasLtMatrixLayoutInit(&layout, CUDA_R_16BF, 4096, 4096, 4096));
   float const one = 1;
-  BLAS_OK(cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle), &desc, &one, nowhere(1), &layout, nowhere(2), &layout, &one,
-                         nowhere(3), &layout, nowhere(4), &layout, nullptr, nullptr, 0, nullptr));
+  BLAS_OK(cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle), &desc, &one, nowhere(1), &layout, nowhere(2),
+                         &layout, &one, nowhere(3), &layout, nowhere(4), &layout, nullptr, nullptr, 0, nullptr));
   ASSERT_EQ(fake::state().queued.size(), 1u);
   EXPECT_EQ(fake::state().queued[0].touches.size(), 4u);
   EXPECT_EQ(fake::state().runs, 0);

@@ -52,8 +52,8 @@ TYPED_TEST(TypedGemm, ZeroBetaDoesNotReadC) {
     std::vector<T> const a(12, T(1)), b(12, T(1));
     std::vector<T> c(16, T(std::numeric_limits<float>::quiet_NaN()));
     T const alpha(2), beta(0);
-    BLAS_OK(BLAS_TYPED(T, cublas, gemm)(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, k, v(&alpha), v(a.data()), 4, v(b.data()), 3,
-                                        v(&beta), v(c.data()), 4));
+    BLAS_OK(BLAS_TYPED(T, cublas, gemm)(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, k, v(&alpha), v(a.data()), 4,
+                                        v(b.data()), 3, v(&beta), v(c.data()), 4));
     for (T const& x : c) ASSERT_EQ(x, T(static_cast<float>(2 * k)));
   }
 }
@@ -85,8 +85,8 @@ TYPED_TEST(TypedGemm, StridedAndArrayBatchesAgreeInBothWidths) {
                                                       stride_a, v(b.data()), p.ldb, stride_b, v(&beta), v(c.data()),
                                                       p.ldc, stride_c, count));
     EXPECT_EQ(c, expected);
-    BLAS_OK(BLAS_TYPED(T, cublas, gemmStridedBatched_64)(handle, p.ta, p.tb, p.m, p.n, p.k, v(&alpha), v(a.data()), p.lda,
-                                                         stride_a, v(b.data()), p.ldb, stride_b, v(&beta),
+    BLAS_OK(BLAS_TYPED(T, cublas, gemmStridedBatched_64)(handle, p.ta, p.tb, p.m, p.n, p.k, v(&alpha), v(a.data()),
+                                                         p.lda, stride_a, v(b.data()), p.ldb, stride_b, v(&beta),
                                                          v(c_wide.data()), p.ldc, stride_c, count));
     EXPECT_EQ(c_wide, expected);
     using V = typename Vendor<T>::type;
@@ -138,7 +138,8 @@ TEST(GemmEx, EveryDocumentedCombinationEqualsPlainLoop) {
       AnyMatrix a(types.ab, random.vector<float>(p.size_a())), b(types.ab, random.vector<float>(p.size_b()));
       AnyMatrix c(types.c, random.vector<float>(p.size_c()));
       auto expected = c.values;
-      AnyMatrix const alpha(types.scale, {round % 2 == 0 ? 1.0f : 2.0f}), beta(types.scale, {static_cast<float>(round % 3)});
+      AnyMatrix const alpha(types.scale, {round % 2 == 0 ? 1.0f : 2.0f}),
+          beta(types.scale, {static_cast<float>(round % 3)});
       naive_gemm(p.ta, p.tb, p.m, p.n, p.k, alpha.values[0], a.values.data(), p.lda, b.values.data(), p.ldb,
                  beta.values[0], expected.data(), p.ldc);
       BLAS_OK(cublasGemmEx(handle, p.ta, p.tb, p.m, p.n, p.k, alpha.bytes.data(), a.bytes.data(), types.ab, p.lda,
@@ -153,7 +154,8 @@ TEST(GemmEx, TilesLargerThanOneAreJoinedRight) {
   Random random(5);
   for (auto const& types : {kCombinations[1], kCombinations[8]}) {
     int const m = 1100, n = 1030, k = 1060;
-    AnyMatrix a(types.ab, std::vector<float>(static_cast<std::size_t>(m * k))), b(types.ab, std::vector<float>(static_cast<std::size_t>(k * n)));
+    AnyMatrix a(types.ab, std::vector<float>(static_cast<std::size_t>(m * k))),
+        b(types.ab, std::vector<float>(static_cast<std::size_t>(k * n)));
     // Ones in chosen places: entry (i, j) counts the p with a(i,p) = b(p,j) = 1.
     for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = random.integer(0, 7) == 0;
     for (std::size_t i = 0; i < b.values.size(); ++i) b.values[i] = random.integer(0, 7) == 0;
@@ -167,7 +169,8 @@ TEST(GemmEx, TilesLargerThanOneAreJoinedRight) {
     auto const got = c.load();
     for (auto const& [i, j] : {std::pair{0, 0}, {1099, 1029}, {1023, 1024}, {1024, 1023}, {1050, 7}, {3, 1028}}) {
       float expected = 1;
-      for (int p = 0; p < k; ++p) expected += a.values[static_cast<std::size_t>(i + p * m)] * b.values[static_cast<std::size_t>(p + j * k)];
+      for (int p = 0; p < k; ++p)
+        expected += a.values[static_cast<std::size_t>(i + p * m)] * b.values[static_cast<std::size_t>(p + j * k)];
       EXPECT_EQ(got[static_cast<std::size_t>(i + j * m)], expected);
     }
   }
@@ -178,8 +181,8 @@ TEST(GemmEx, Int8IsExactAtItsExtremes) {
   int const k = 3000;
   std::vector<std::int8_t> const a(k, -128), b(k, -128);
   std::int32_t c = 5, one = 1;
-  BLAS_OK(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, k, &one, a.data(), CUDA_R_8I, k, b.data(), CUDA_R_8I, k, &one,
-                       &c, CUDA_R_32I, 1, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT));
+  BLAS_OK(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, k, &one, a.data(), CUDA_R_8I, k, b.data(), CUDA_R_8I, k,
+                       &one, &c, CUDA_R_32I, 1, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT));
   EXPECT_EQ(c, 5 + k * 128 * 128);
 }
 
@@ -198,7 +201,8 @@ TEST(GemmEx, HalfIsRoundedOnceAfterFp32Sums) {
   for (int j = 0; j < n; ++j)
     for (int i = 0; i < n; ++i) {
       double sum = 0;
-      for (int p = 0; p < k; ++p) sum += double(al[static_cast<std::size_t>(i + p * n)]) * double(bl[static_cast<std::size_t>(j + p * n)]);
+      for (int p = 0; p < k; ++p)
+        sum += double(al[static_cast<std::size_t>(i + p * n)]) * double(bl[static_cast<std::size_t>(j + p * n)]);
       // Half a unit of fp16 (2^-11) for the rounding, and fp32's own error in a sum of 300.
       EXPECT_NEAR(got[static_cast<std::size_t>(i + j * n)], sum, std::abs(sum) * 0x1p-11 + 1e-4);
     }
@@ -220,11 +224,12 @@ TEST(GemmEx, BatchFormsAndGroupsEqualSingleCalls) {
     cs.push_back(array.bytes.data() + 2 * size * i);
     gs.push_back(grouped.bytes.data() + 2 * size * i);
     BLAS_OK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &alpha, as[i], CUDA_R_16F, n, bs[i], CUDA_R_16F, n,
-                         &beta, single.bytes.data() + 2 * size * i, CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+                         &beta, single.bytes.data() + 2 * size * i, CUDA_R_16F, n, CUBLAS_COMPUTE_32F,
+                         CUBLAS_GEMM_DEFAULT));
   }
   BLAS_OK(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &alpha, a.bytes.data(), CUDA_R_16F, n,
-                                     n * n, b.bytes.data(), CUDA_R_16F, n, n * n, &beta, strided.bytes.data(), CUDA_R_16F,
-                                     n, n * n, count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+                                     n * n, b.bytes.data(), CUDA_R_16F, n, n * n, &beta, strided.bytes.data(),
+                                     CUDA_R_16F, n, n * n, count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   BLAS_OK(cublasGemmBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &alpha, as.data(), CUDA_R_16F, n, bs.data(),
                               CUDA_R_16F, n, &beta, cs.data(), CUDA_R_16F, n, count, CUBLAS_COMPUTE_32F,
                               CUBLAS_GEMM_DEFAULT));
@@ -232,7 +237,8 @@ TEST(GemmEx, BatchFormsAndGroupsEqualSingleCalls) {
   int const dims[] = {n, n}, sizes[] = {1, 3};
   float const alphas[] = {1, 1}, betas[] = {1, 1};
   BLAS_OK(cublasGemmGroupedBatchedEx(handle, ta, tb, dims, dims, dims, alphas, as.data(), CUDA_R_16F, dims, bs.data(),
-                                     CUDA_R_16F, dims, betas, gs.data(), CUDA_R_16F, dims, 2, sizes, CUBLAS_COMPUTE_32F));
+                                     CUDA_R_16F, dims, betas, gs.data(), CUDA_R_16F, dims, 2, sizes,
+                                     CUBLAS_COMPUTE_32F));
   EXPECT_EQ(strided.load(), single.load());
   EXPECT_EQ(array.load(), single.load());
   EXPECT_EQ(grouped.load(), single.load());
@@ -251,12 +257,13 @@ TEST(GemmArguments, AreCheckedAsDocumented) {
   Handle handle;
   float const one = 1;
   std::vector<float> x(64);
-  auto const gemm = [&](cublasHandle_t h, cublasOperation_t ta, int m, int n, int k, const float* alpha, int lda, int ldb,
-                        int ldc, float* c) {
+  auto const gemm = [&](cublasHandle_t h, cublasOperation_t ta, int m, int n, int k, const float* alpha, int lda,
+                        int ldb, int ldc, float* c) {
     return cublasSgemm(h, ta, CUBLAS_OP_N, m, n, k, alpha, x.data(), lda, x.data(), ldb, &one, c, ldc);
   };
   EXPECT_EQ(gemm(nullptr, CUBLAS_OP_N, 2, 2, 2, &one, 2, 2, 2, x.data()), CUBLAS_STATUS_NOT_INITIALIZED);
-  EXPECT_EQ(gemm(handle, static_cast<cublasOperation_t>(9), 2, 2, 2, &one, 2, 2, 2, x.data()), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(gemm(handle, static_cast<cublasOperation_t>(9), 2, 2, 2, &one, 2, 2, 2, x.data()),
+            CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(gemm(handle, CUBLAS_OP_N, -1, 2, 2, &one, 2, 2, 2, x.data()), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(gemm(handle, CUBLAS_OP_N, 2, -1, 2, &one, 2, 2, 2, x.data()), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(gemm(handle, CUBLAS_OP_N, 2, 2, -1, &one, 2, 2, 2, x.data()), CUBLAS_STATUS_INVALID_VALUE);
@@ -305,15 +312,16 @@ TEST(Convert, HalfAndBfloatRoundToNearestEven) {
   }
   Random random(1);
   std::vector<float> values(10001);
-  for (float& x : values) x = std::ldexp(static_cast<float>(random.integer(-(1 << 24), 1 << 24)), random.integer(-50, -4));
+  for (float& x : values)
+    x = std::ldexp(static_cast<float>(random.integer(-(1 << 24), 1 << 24)), random.integer(-50, -4));
   std::vector<std::uint16_t> vectored(values.size());
   b::narrow(CUDA_R_16F, values.data(), vectored.data(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(vectored[i], b::float_to_half(values[i])) << values[i];
   b::narrow(CUDA_R_16BF, values.data(), vectored.data(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(vectored[i], b::float_to_bfloat(values[i])) << values[i];
-  EXPECT_EQ(b::float_to_half(1.0f + 0x1p-11f), 0x3c00);                // a tie goes to even
+  EXPECT_EQ(b::float_to_half(1.0f + 0x1p-11f), 0x3c00);  // a tie goes to even
   EXPECT_EQ(b::float_to_half(1.0f + 3 * 0x1p-11f), 0x3c02);
-  EXPECT_EQ(b::float_to_half(65520.0f), 0x7c00);                       // the tie above the largest is infinite
+  EXPECT_EQ(b::float_to_half(65520.0f), 0x7c00);  // the tie above the largest is infinite
   EXPECT_EQ(b::float_to_half(65519.0f), 0x7bff);
   EXPECT_EQ(b::float_to_bfloat(1.0f + 0x1p-8f), 0x3f80);
 }

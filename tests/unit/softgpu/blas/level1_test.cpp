@@ -13,7 +13,9 @@ template <class T>
 using RealOf = decltype(std::abs(T{}));
 
 // Where element i of a vector stands.
-std::size_t at(int n, int inc, int i) { return static_cast<std::size_t>(inc < 0 ? (i - n + 1) * inc : i * inc); }
+std::size_t at(int n, int inc, int i) {
+  return static_cast<std::size_t>(inc < 0 ? (i - n + 1) * inc : i * inc);
+}
 
 template <class T>
 struct Vectors {
@@ -60,28 +62,44 @@ TYPED_TEST(Level1, ReductionsEqualPlainLoopsOnHostAndDevice) {
   Handle handle;
   Random random(22);
   auto const nrm2 = [] {
-    if constexpr (std::is_same_v<T, float>) return &cublasSnrm2;
-    else if constexpr (std::is_same_v<T, double>) return &cublasDnrm2;
-    else if constexpr (std::is_same_v<T, C32>) return &cublasScnrm2;
-    else return &cublasDznrm2;
+    if constexpr (std::is_same_v<T, float>)
+      return &cublasSnrm2;
+    else if constexpr (std::is_same_v<T, double>)
+      return &cublasDnrm2;
+    else if constexpr (std::is_same_v<T, C32>)
+      return &cublasScnrm2;
+    else
+      return &cublasDznrm2;
   }();
   auto const asum = [] {
-    if constexpr (std::is_same_v<T, float>) return &cublasSasum;
-    else if constexpr (std::is_same_v<T, double>) return &cublasDasum;
-    else if constexpr (std::is_same_v<T, C32>) return &cublasScasum;
-    else return &cublasDzasum;
+    if constexpr (std::is_same_v<T, float>)
+      return &cublasSasum;
+    else if constexpr (std::is_same_v<T, double>)
+      return &cublasDasum;
+    else if constexpr (std::is_same_v<T, C32>)
+      return &cublasScasum;
+    else
+      return &cublasDzasum;
   }();
   auto const amax = [] {
-    if constexpr (std::is_same_v<T, float>) return &cublasIsamax;
-    else if constexpr (std::is_same_v<T, double>) return &cublasIdamax;
-    else if constexpr (std::is_same_v<T, C32>) return &cublasIcamax;
-    else return &cublasIzamax;
+    if constexpr (std::is_same_v<T, float>)
+      return &cublasIsamax;
+    else if constexpr (std::is_same_v<T, double>)
+      return &cublasIdamax;
+    else if constexpr (std::is_same_v<T, C32>)
+      return &cublasIcamax;
+    else
+      return &cublasIzamax;
   }();
   auto const amin = [] {
-    if constexpr (std::is_same_v<T, float>) return &cublasIsamin;
-    else if constexpr (std::is_same_v<T, double>) return &cublasIdamin;
-    else if constexpr (std::is_same_v<T, C32>) return &cublasIcamin;
-    else return &cublasIzamin;
+    if constexpr (std::is_same_v<T, float>)
+      return &cublasIsamin;
+    else if constexpr (std::is_same_v<T, double>)
+      return &cublasIdamin;
+    else if constexpr (std::is_same_v<T, C32>)
+      return &cublasIcamin;
+    else
+      return &cublasIzamin;
   }();
   for (auto mode : {CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE}) {
     BLAS_OK(cublasSetPointerMode(handle, mode));

@@ -44,7 +44,9 @@ Dense<T> operator*(const Dense<T>& a, const Dense<T>& b) {
       for (int p = 0; p < a.cols; ++p) out(i, j) += a(i, p) * b(p, j);
   return out;
 }
-bool stored(cublasFillMode_t uplo, int i, int j) { return uplo == CUBLAS_FILL_MODE_UPPER ? i <= j : i >= j; }
+bool stored(cublasFillMode_t uplo, int i, int j) {
+  return uplo == CUBLAS_FILL_MODE_UPPER ? i <= j : i >= j;
+}
 
 // The full matrix behind one stored triangle.
 template <class T>
@@ -120,12 +122,12 @@ TYPED_TEST(Structured, GeneralMatrixTimesVector) {
   using T = TypeParam;
   for (auto o : this->kOps) {
     auto y = this->y0;
-    BLAS_OK(BLAS_TYPED(T, cublas, gemv)(this->handle, o, N, N, v(&this->alpha), v(this->stored_a.data()), LD, v(this->x0.data()), 1,
-                                        v(&this->beta), v(y.data()), 1));
+    BLAS_OK(BLAS_TYPED(T, cublas, gemv)(this->handle, o, N, N, v(&this->alpha), v(this->stored_a.data()), LD,
+                                        v(this->x0.data()), 1, v(&this->beta), v(y.data()), 1));
     EXPECT_EQ(y, this->product(op(o, this->a0)));
     std::vector<T> nan(N, T(NAN));
-    BLAS_OK(BLAS_TYPED(T, cublas, gemv)(this->handle, o, N, N, v(&this->alpha), v(this->stored_a.data()), LD, v(this->x0.data()), 1,
-                                        v(&this->zero), v(nan.data()), 1));
+    BLAS_OK(BLAS_TYPED(T, cublas, gemv)(this->handle, o, N, N, v(&this->alpha), v(this->stored_a.data()), LD,
+                                        v(this->x0.data()), 1, v(&this->zero), v(nan.data()), 1));
     for (T const& value : nan) EXPECT_FALSE(std::isnan(std::abs(value)));
   }
   // Banded: 2 below, 1 above.
@@ -137,8 +139,8 @@ TYPED_TEST(Structured, GeneralMatrixTimesVector) {
       band(i, j) = held[static_cast<std::size_t>(ku + i - j + j * (kl + ku + 1))] = this->a0(i, j);
   for (auto o : this->kOps) {
     auto y = this->y0;
-    BLAS_OK(BLAS_TYPED(T, cublas, gbmv)(this->handle, o, N, N, kl, ku, v(&this->alpha), v(held.data()), kl + ku + 1, v(this->x0.data()),
-                                        1, v(&this->beta), v(y.data()), 1));
+    BLAS_OK(BLAS_TYPED(T, cublas, gbmv)(this->handle, o, N, N, kl, ku, v(&this->alpha), v(held.data()), kl + ku + 1,
+                                        v(this->x0.data()), 1, v(&this->beta), v(y.data()), 1));
     EXPECT_EQ(y, this->product(op(o, band)));
   }
 }
@@ -149,7 +151,8 @@ TYPED_TEST(Structured, TriangularProductsAndSolvesAreInverse) {
     for (auto o : this->kOps)
       for (auto diag : this->kDiags) {
         auto held = this->stored_a;
-        for (int i = 0; i < N; ++i) held[static_cast<std::size_t>(i * (LD + 1))] = T(i % 2 == 0 ? 1 : -1);  // exact to divide by
+        for (int i = 0; i < N; ++i)
+          held[static_cast<std::size_t>(i * (LD + 1))] = T(i % 2 == 0 ? 1 : -1);  // exact to divide by
         auto full = from(held, LD, N, N);
         auto const t = op(o, triangle(uplo, diag, full));
         auto x = this->x0;
@@ -174,13 +177,14 @@ TYPED_TEST(Structured, SymmetricMatrixTimesVectorAndUpdates) {
   using T = TypeParam;
   for (auto uplo : this->kFills) {
     auto y = this->y0;
-    BLAS_OK(BLAS_TYPED(T, cublas, symv)(this->handle, uplo, N, v(&this->alpha), v(this->stored_a.data()), LD, v(this->x0.data()), 1,
-                                        v(&this->beta), v(y.data()), 1));
+    BLAS_OK(BLAS_TYPED(T, cublas, symv)(this->handle, uplo, N, v(&this->alpha), v(this->stored_a.data()), LD,
+                                        v(this->x0.data()), 1, v(&this->beta), v(y.data()), 1));
     EXPECT_EQ(y, this->product(symmetric(uplo, this->a0, false)));
     auto updated = this->stored_a, updated2 = this->stored_a;
-    BLAS_OK(BLAS_TYPED(T, cublas, syr)(this->handle, uplo, N, v(&this->alpha), v(this->x0.data()), 1, v(updated.data()), LD));
-    BLAS_OK(BLAS_TYPED(T, cublas, syr2)(this->handle, uplo, N, v(&this->alpha), v(this->x0.data()), 1, v(this->y0.data()), 1,
-                                        v(updated2.data()), LD));
+    BLAS_OK(BLAS_TYPED(T, cublas, syr)(this->handle, uplo, N, v(&this->alpha), v(this->x0.data()), 1, v(updated.data()),
+                                       LD));
+    BLAS_OK(BLAS_TYPED(T, cublas, syr2)(this->handle, uplo, N, v(&this->alpha), v(this->x0.data()), 1,
+                                        v(this->y0.data()), 1, v(updated2.data()), LD));
     auto expected = this->stored_a, expected2 = this->stored_a;
     for (int j = 0; j < N; ++j)
       for (int i = 0; i < N; ++i)
@@ -193,21 +197,27 @@ TYPED_TEST(Structured, SymmetricMatrixTimesVectorAndUpdates) {
     EXPECT_EQ(updated2, expected2);
     if constexpr (!kComplex<T>) {
       auto const function_sb = [] {
-        if constexpr (std::is_same_v<T, float>) return &cublasSsbmv;
-        else return &cublasDsbmv;
+        if constexpr (std::is_same_v<T, float>)
+          return &cublasSsbmv;
+        else
+          return &cublasDsbmv;
       }();
       auto const function_sp = [] {
-        if constexpr (std::is_same_v<T, float>) return &cublasSspmv;
-        else return &cublasDspmv;
+        if constexpr (std::is_same_v<T, float>)
+          return &cublasSspmv;
+        else
+          return &cublasDspmv;
       }();
       auto z = this->y0;
       auto const ap = packed(uplo, this->a0);
-      BLAS_OK(function_sp(this->handle, uplo, N, &this->alpha, ap.data(), this->x0.data(), 1, &this->beta, z.data(), 1));
+      BLAS_OK(
+          function_sp(this->handle, uplo, N, &this->alpha, ap.data(), this->x0.data(), 1, &this->beta, z.data(), 1));
       EXPECT_EQ(z, this->product(symmetric(uplo, this->a0, false)));
       auto full = this->a0;
       auto const band = banded(uplo, full, 2);
       z = this->y0;
-      BLAS_OK(function_sb(this->handle, uplo, N, 2, &this->alpha, band.data(), 3, this->x0.data(), 1, &this->beta, z.data(), 1));
+      BLAS_OK(function_sb(this->handle, uplo, N, 2, &this->alpha, band.data(), 3, this->x0.data(), 1, &this->beta,
+                          z.data(), 1));
       EXPECT_EQ(z, this->product(symmetric(uplo, full, false)));
     }
   }
@@ -218,12 +228,17 @@ TYPED_TEST(Structured, RankOneUpdates) {
   auto expected = this->stored_a, got = this->stored_a;
   for (int j = 0; j < N; ++j)
     for (int i = 0; i < N; ++i)
-      expected[static_cast<std::size_t>(i + j * LD)] += this->alpha * this->x0[static_cast<std::size_t>(i)] * this->y0[static_cast<std::size_t>(j)];
+      expected[static_cast<std::size_t>(i + j * LD)] +=
+          this->alpha * this->x0[static_cast<std::size_t>(i)] * this->y0[static_cast<std::size_t>(j)];
   auto const ger = [] {
-    if constexpr (std::is_same_v<T, float>) return &cublasSger;
-    else if constexpr (std::is_same_v<T, double>) return &cublasDger;
-    else if constexpr (std::is_same_v<T, C32>) return &cublasCgeru;
-    else return &cublasZgeru;
+    if constexpr (std::is_same_v<T, float>)
+      return &cublasSger;
+    else if constexpr (std::is_same_v<T, double>)
+      return &cublasDger;
+    else if constexpr (std::is_same_v<T, C32>)
+      return &cublasCgeru;
+    else
+      return &cublasZgeru;
   }();
   BLAS_OK(ger(this->handle, N, N, v(&this->alpha), v(this->x0.data()), 1, v(this->y0.data()), 1, v(got.data()), LD));
   EXPECT_EQ(got, expected);
@@ -234,7 +249,8 @@ TYPED_TEST(Structured, RankKUpdatesTouchOneTriangle) {
   auto const a = this->random.template vector<T>(LD * N), b = this->random.template vector<T>(LD * N);
   for (auto uplo : this->kFills)
     for (auto o : {CUBLAS_OP_N, CUBLAS_OP_T}) {
-      auto const da = from(a, LD, o == CUBLAS_OP_N ? N : K, o == CUBLAS_OP_N ? K : N), db = from(b, LD, da.rows, da.cols);
+      auto const da = from(a, LD, o == CUBLAS_OP_N ? N : K, o == CUBLAS_OP_N ? K : N),
+                 db = from(b, LD, da.rows, da.cols);
       auto const turned = o == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N;
       auto const check = [&](const Dense<T>& product, auto call) {
         for (T const factor : {this->beta, this->zero}) {
@@ -251,18 +267,19 @@ TYPED_TEST(Structured, RankKUpdatesTouchOneTriangle) {
         }
       };
       check(op(o, da) * op(turned, da), [&](const T* factor, T* c) {
-        return BLAS_TYPED(T, cublas, syrk)(this->handle, uplo, o, N, K, v(&this->alpha), v(a.data()), LD, v(factor), v(c), LD);
+        return BLAS_TYPED(T, cublas, syrk)(this->handle, uplo, o, N, K, v(&this->alpha), v(a.data()), LD, v(factor),
+                                           v(c), LD);
       });
       auto both = op(o, da) * op(turned, db);
       check(both, [&](const T* factor, T* c) {
-        return BLAS_TYPED(T, cublas, syrkx)(this->handle, uplo, o, N, K, v(&this->alpha), v(a.data()), LD, v(b.data()), LD,
-                                            v(factor), v(c), LD);
+        return BLAS_TYPED(T, cublas, syrkx)(this->handle, uplo, o, N, K, v(&this->alpha), v(a.data()), LD, v(b.data()),
+                                            LD, v(factor), v(c), LD);
       });
       auto const other = op(o, db) * op(turned, da);
       for (std::size_t i = 0; i < both.data.size(); ++i) both.data[i] += other.data[i];
       check(both, [&](const T* factor, T* c) {
-        return BLAS_TYPED(T, cublas, syr2k)(this->handle, uplo, o, N, K, v(&this->alpha), v(a.data()), LD, v(b.data()), LD,
-                                            v(factor), v(c), LD);
+        return BLAS_TYPED(T, cublas, syr2k)(this->handle, uplo, o, N, K, v(&this->alpha), v(a.data()), LD, v(b.data()),
+                                            LD, v(factor), v(c), LD);
       });
     }
 }
@@ -287,25 +304,27 @@ TYPED_TEST(Structured, SymmAndTrmmAndTrsm) {
       auto c = this->stored_a;
       auto const s = symmetric(uplo, this->a0, false);
       auto const expected = scaled(side == CUBLAS_SIDE_LEFT ? s * db : db * s, c, this->beta);
-      BLAS_OK(BLAS_TYPED(T, cublas, symm)(this->handle, side, uplo, N, N, v(&this->alpha), v(this->stored_a.data()), LD, v(b.data()),
-                                          LD, v(&this->beta), v(c.data()), LD));
+      BLAS_OK(BLAS_TYPED(T, cublas, symm)(this->handle, side, uplo, N, N, v(&this->alpha), v(this->stored_a.data()), LD,
+                                          v(b.data()), LD, v(&this->beta), v(c.data()), LD));
       EXPECT_EQ(c, expected);
       for (auto o : this->kOps)
         for (auto diag : this->kDiags) {
           auto const t = op(o, triangle(uplo, diag, from(held, LD, N, N)));
           auto d = b;
-          BLAS_OK(BLAS_TYPED(T, cublas, trmm)(this->handle, side, uplo, o, diag, N, N, v(&this->alpha), v(held.data()), LD,
-                                              v(b.data()), LD, v(d.data()), LD));
+          BLAS_OK(BLAS_TYPED(T, cublas, trmm)(this->handle, side, uplo, o, diag, N, N, v(&this->alpha), v(held.data()),
+                                              LD, v(b.data()), LD, v(d.data()), LD));
           EXPECT_EQ(d, scaled(side == CUBLAS_SIDE_LEFT ? t * db : db * t, b, T(0)));
           T const half(0.5);
-          BLAS_OK(BLAS_TYPED(T, cublas, trsm)(this->handle, side, uplo, o, diag, N, N, v(&half), v(held.data()), LD, v(d.data()), LD));
+          BLAS_OK(BLAS_TYPED(T, cublas, trsm)(this->handle, side, uplo, o, diag, N, N, v(&half), v(held.data()), LD,
+                                              v(d.data()), LD));
           EXPECT_EQ(from(d, LD, N, N).data, db.data);
           auto again = b;
           using V = typename Vendor<T>::type;
           const V* const as[] = {v(static_cast<const T*>(held.data()))};
           V* const bs[] = {v(again.data())};
           T const one(1);
-          BLAS_OK(BLAS_TYPED(T, cublas, trsmBatched)(this->handle, side, uplo, o, diag, N, N, v(&one), as, LD, bs, LD, 1));
+          BLAS_OK(
+              BLAS_TYPED(T, cublas, trsmBatched)(this->handle, side, uplo, o, diag, N, N, v(&one), as, LD, bs, LD, 1));
           auto const back = from(again, LD, N, N);
           EXPECT_EQ((side == CUBLAS_SIDE_LEFT ? t * back : back * t).data, db.data);
         }
@@ -319,18 +338,21 @@ TYPED_TEST(Structured, Extensions) {
   for (auto oa : this->kOps)
     for (auto ob : this->kOps) {
       std::vector<T> c(LD * N, T(NAN));
-      BLAS_OK(BLAS_TYPED(T, cublas, geam)(this->handle, oa, ob, N, N, v(&this->alpha), v(this->stored_a.data()), LD, v(&this->beta),
-                                          v(b.data()), LD, v(c.data()), LD));
+      BLAS_OK(BLAS_TYPED(T, cublas, geam)(this->handle, oa, ob, N, N, v(&this->alpha), v(this->stored_a.data()), LD,
+                                          v(&this->beta), v(b.data()), LD, v(c.data()), LD));
       auto const x = op(oa, this->a0), y = op(ob, db);
       for (int j = 0; j < N; ++j)
-        for (int i = 0; i < N; ++i) ASSERT_EQ(c[static_cast<std::size_t>(i + j * LD)], this->alpha * x(i, j) + this->beta * y(i, j));
+        for (int i = 0; i < N; ++i)
+          ASSERT_EQ(c[static_cast<std::size_t>(i + j * LD)], this->alpha * x(i, j) + this->beta * y(i, j));
     }
   for (auto side : {CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT}) {
     std::vector<T> c(LD * N);
-    BLAS_OK(BLAS_TYPED(T, cublas, dgmm)(this->handle, side, N, N, v(this->stored_a.data()), LD, v(this->x0.data()), 1, v(c.data()), LD));
+    BLAS_OK(BLAS_TYPED(T, cublas, dgmm)(this->handle, side, N, N, v(this->stored_a.data()), LD, v(this->x0.data()), 1,
+                                        v(c.data()), LD));
     for (int j = 0; j < N; ++j)
       for (int i = 0; i < N; ++i)
-        ASSERT_EQ(c[static_cast<std::size_t>(i + j * LD)], this->a0(i, j) * this->x0[static_cast<std::size_t>(side == CUBLAS_SIDE_LEFT ? i : j)]);
+        ASSERT_EQ(c[static_cast<std::size_t>(i + j * LD)],
+                  this->a0(i, j) * this->x0[static_cast<std::size_t>(side == CUBLAS_SIDE_LEFT ? i : j)]);
   }
   for (auto uplo : this->kFills) {
     std::vector<T> ap(N * (N + 1) / 2), back(LD * N);
@@ -341,8 +363,9 @@ TYPED_TEST(Structured, Extensions) {
   }
   std::vector<T> y1 = this->y0, y2 = this->y0;
   y1.insert(y1.end(), this->y0.begin(), this->y0.end());
-  BLAS_OK(BLAS_TYPED(T, cublas, gemvStridedBatched)(this->handle, CUBLAS_OP_T, N, N, v(&this->alpha), v(this->stored_a.data()), LD, 0,
-                                                    v(this->x0.data()), 1, 0, v(&this->beta), v(y1.data()), 1, N, 2));
+  BLAS_OK(BLAS_TYPED(T, cublas, gemvStridedBatched)(this->handle, CUBLAS_OP_T, N, N, v(&this->alpha),
+                                                    v(this->stored_a.data()), LD, 0, v(this->x0.data()), 1, 0,
+                                                    v(&this->beta), v(y1.data()), 1, N, 2));
   auto const expected = this->product(op(CUBLAS_OP_T, this->a0));
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), y1.begin()));
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), y1.begin() + N));
@@ -352,7 +375,13 @@ template <class T>
 class HermitianRoutines : public Structured<T> {};
 using ComplexTypes = ::testing::Types<C32, C64>;
 TYPED_TEST_SUITE(HermitianRoutines, ComplexTypes);
-#define CZ(T, suffix) [] { if constexpr (std::is_same_v<T, C32>) return &cublasC##suffix; else return &cublasZ##suffix; }()
+#define CZ(T, suffix)                     \
+  [] {                                    \
+    if constexpr (std::is_same_v<T, C32>) \
+      return &cublasC##suffix;            \
+    else                                  \
+      return &cublasZ##suffix;            \
+  }()
 
 TYPED_TEST(HermitianRoutines, EqualPlainLoops) {
   using T = TypeParam;
@@ -363,7 +392,8 @@ TYPED_TEST(HermitianRoutines, EqualPlainLoops) {
   for (auto uplo : t.kFills) {
     auto const h = symmetric(uplo, t.a0, true);
     auto y = t.y0;
-    BLAS_OK(CZ(T, hemv)(t.handle, uplo, N, v(&t.alpha), v(t.stored_a.data()), LD, v(t.x0.data()), 1, v(&t.beta), v(y.data()), 1));
+    BLAS_OK(CZ(T, hemv)(t.handle, uplo, N, v(&t.alpha), v(t.stored_a.data()), LD, v(t.x0.data()), 1, v(&t.beta),
+                        v(y.data()), 1));
     EXPECT_EQ(y, t.product(h));
     y = t.y0;
     auto const ap = packed(uplo, t.a0);
@@ -372,7 +402,8 @@ TYPED_TEST(HermitianRoutines, EqualPlainLoops) {
     y = t.y0;
     auto full = t.a0;
     auto const band = banded(uplo, full, 2);
-    BLAS_OK(CZ(T, hbmv)(t.handle, uplo, N, 2, v(&t.alpha), v(band.data()), 3, v(t.x0.data()), 1, v(&t.beta), v(y.data()), 1));
+    BLAS_OK(CZ(T, hbmv)(t.handle, uplo, N, 2, v(&t.alpha), v(band.data()), 3, v(t.x0.data()), 1, v(&t.beta),
+                        v(y.data()), 1));
     EXPECT_EQ(y, t.product(symmetric(uplo, full, true)));
 
     // Updates keep the diagonal real.
@@ -415,17 +446,19 @@ TYPED_TEST(HermitianRoutines, EqualPlainLoops) {
       BLAS_OK(CZ(T, herk)(t.handle, uplo, o, N, K, &two, v(a.data()), LD, &minus, v(c.data()), LD));
       EXPECT_EQ(c, expect(aa));
       c = t.stored_a;
-      BLAS_OK(CZ(T, herkx)(t.handle, uplo, o, N, K, v(&t.alpha), v(a.data()), LD, v(b.data()), LD, &minus, v(c.data()), LD));
+      BLAS_OK(CZ(T, herkx)(t.handle, uplo, o, N, K, v(&t.alpha), v(a.data()), LD, v(b.data()), LD, &minus, v(c.data()),
+                           LD));
       EXPECT_EQ(c, expect(ab));
       c = t.stored_a;
       auto sum = ab;
       for (std::size_t i = 0; i < sum.data.size(); ++i) sum.data[i] += ba.data[i];
-      BLAS_OK(CZ(T, her2k)(t.handle, uplo, o, N, K, v(&t.alpha), v(a.data()), LD, v(b.data()), LD, &minus, v(c.data()), LD));
+      BLAS_OK(CZ(T, her2k)(t.handle, uplo, o, N, K, v(&t.alpha), v(a.data()), LD, v(b.data()), LD, &minus, v(c.data()),
+                           LD));
       EXPECT_EQ(c, expect(sum));
     }
     auto m = t.stored_a;
-    BLAS_OK(CZ(T, hemm)(t.handle, CUBLAS_SIDE_LEFT, uplo, N, N, v(&t.alpha), v(t.stored_a.data()), LD, v(b.data()), LD, v(&t.zero),
-                        v(m.data()), LD));
+    BLAS_OK(CZ(T, hemm)(t.handle, CUBLAS_SIDE_LEFT, uplo, N, N, v(&t.alpha), v(t.stored_a.data()), LD, v(b.data()), LD,
+                        v(&t.zero), v(m.data()), LD));
     auto const hb = h * from(b, LD, N, N);
     for (int j = 0; j < N; ++j)
       for (int i = 0; i < N; ++i) ASSERT_EQ(m[static_cast<std::size_t>(i + j * LD)], t.alpha * hb(i, j));

@@ -5,8 +5,12 @@
 namespace blas_test {
 namespace {
 
-double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))); }
-double gelu_slope(double x) { return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5; }
+double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+double gelu_slope(double x) {
+  return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
+}
 
 struct LtHandle : fake::Scope {
   cublasLtHandle_t h = nullptr;
@@ -17,13 +21,18 @@ struct LtHandle : fake::Scope {
 struct MatrixLayout {
   cublasLtMatrixLayoutOpaque_t opaque;
   MatrixLayout(cudaDataType type, int rows, int cols, int ld, cublasLtOrder_t order = CUBLASLT_ORDER_COL) {
-    EXPECT_EQ(cublasLtMatrixLayoutInit(&opaque, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), ld), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatrixLayoutInit(&opaque, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), ld),
+              CUBLAS_STATUS_SUCCESS);
     std::int32_t const o = order;
-    EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(&opaque, CUBLASLT_MATRIX_LAYOUT_ORDER, &o, sizeof o), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(&opaque, CUBLASLT_MATRIX_LAYOUT_ORDER, &o, sizeof o),
+              CUBLAS_STATUS_SUCCESS);
   }
   void batch(std::int32_t count, std::int64_t stride) {
-    EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(&opaque, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(&opaque, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(&opaque, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(
+        cublasLtMatrixLayoutSetAttribute(&opaque, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+        CUBLAS_STATUS_SUCCESS);
   }
   operator cublasLtMatrixLayout_t() { return &opaque; }
 };
@@ -42,9 +51,9 @@ struct Desc {
   operator cublasLtMatmulDesc_t() const { return desc; }
 };
 
-cublasStatus_t matmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, float alpha, const void* a, cublasLtMatrixLayout_t la,
-                      const void* b, cublasLtMatrixLayout_t lb, float beta, const void* c, cublasLtMatrixLayout_t lc,
-                      void* d, cublasLtMatrixLayout_t ld) {
+cublasStatus_t matmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, float alpha, const void* a,
+                      cublasLtMatrixLayout_t la, const void* b, cublasLtMatrixLayout_t lb, float beta, const void* c,
+                      cublasLtMatrixLayout_t lc, void* d, cublasLtMatrixLayout_t ld) {
   return cublasLtMatmul(h, desc, &alpha, a, la, b, lb, &beta, c, lc, d, ld, nullptr, nullptr, 0, nullptr);
 }
 
@@ -62,14 +71,19 @@ TEST(LtDescriptors, AttributesHaveDocumentedSizesAndDefaults) {
   std::int32_t fill = -1;
   BLAS_OK(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_FILL_MODE, &fill, 4, nullptr));
   EXPECT_EQ(fill, CUBLAS_FILL_MODE_FULL);
-  EXPECT_EQ(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 2, nullptr), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, nullptr, 0, nullptr), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 8), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(cublasLtMatmulDescSetAttribute(desc, static_cast<cublasLtMatmulDescAttributes_t>(999), &epilogue, 4), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 2, nullptr),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, nullptr, 0, nullptr),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, 8),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasLtMatmulDescSetAttribute(desc, static_cast<cublasLtMatmulDescAttributes_t>(999), &epilogue, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
   cublasLtMatmulPreference_t preference = nullptr;
   BLAS_OK(cublasLtMatmulPreferenceCreate(&preference));
   std::uint32_t alignment = 0;
-  BLAS_OK(cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment, 4, nullptr));
+  BLAS_OK(cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment, 4,
+                                               nullptr));
   EXPECT_EQ(alignment, 256u);
   BLAS_OK(cublasLtMatmulPreferenceDestroy(preference));
 }
@@ -91,10 +105,12 @@ TEST(LtHeuristic, GivesOneAlgorithmWithinTheWorkspace) {
   BLAS_OK(cublasLtMatmulAlgoConfigGetAttribute(&results[0].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &split, 4, nullptr));
   EXPECT_EQ(split, 1);
   MatrixLayout wrong(CUDA_R_16BF, 8, 4, 8);
-  EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle.h, desc, wrong, b, c, c, &preference, 3, results, &count), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle.h, desc, wrong, b, c, c, &preference, 3, results, &count),
+            CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(count, 0);
   int ids[4];
-  BLAS_OK(cublasLtMatmulAlgoGetIds(handle.h, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, 4, ids, &count));
+  BLAS_OK(cublasLtMatmulAlgoGetIds(handle.h, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+                                   CUDA_R_32F, 4, ids, &count));
   EXPECT_EQ(count, 1);
 }
 
@@ -107,7 +123,8 @@ TEST(LtMatmul, OrdersTransposesAndBatchesEqualPlainLoop) {
     bool const ta = bits & 1, tb = bits & 2, row_a = bits & 4, row_b = bits & 8, row_d = bits & 16;
     int const ar = ta ? k : m, ac = ta ? m : k, br = tb ? n : k, bc = tb ? k : n;
     auto const order = [](bool row) { return row ? CUBLASLT_ORDER_ROW : CUBLASLT_ORDER_COL; };
-    MatrixLayout la(CUDA_R_32F, ar, ac, row_a ? ac : ar, order(row_a)), lb(CUDA_R_32F, br, bc, row_b ? bc : br, order(row_b));
+    MatrixLayout la(CUDA_R_32F, ar, ac, row_a ? ac : ar, order(row_a)),
+        lb(CUDA_R_32F, br, bc, row_b ? bc : br, order(row_b));
     MatrixLayout ld(CUDA_R_32F, m, n, row_d ? n + 1 : m + 1, order(row_d));
     auto const a = random.vector<float>(m * k * count), b = random.vector<float>(n * k * count);
     int const d_size = row_d ? (n + 1) * m : (m + 1) * n;
@@ -143,7 +160,14 @@ struct EpilogueCase : LtHandle {
   std::vector<float> eye, x, bias, d, grad;
   std::vector<std::uint8_t> mask;
   std::vector<float> aux;
-  EpilogueCase() : eye(kRows * kRows), x(kRows * kCols), bias(kRows), d(kRows * kCols, NAN), grad(kRows, NAN), mask(kAuxLd / 8 * kCols), aux(16 * kCols, NAN) {
+  EpilogueCase()
+      : eye(kRows * kRows),
+        x(kRows * kCols),
+        bias(kRows),
+        d(kRows * kCols, NAN),
+        grad(kRows, NAN),
+        mask(kAuxLd / 8 * kCols),
+        aux(16 * kCols, NAN) {
     for (int i = 0; i < kRows; ++i) eye[static_cast<std::size_t>(i * kRows + i)] = 1;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11) / 4;
     for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i) / 2 - 2;
@@ -153,7 +177,9 @@ struct EpilogueCase : LtHandle {
     desc.epilogue(code);
     BLAS_OK(matmul(h, desc, 1, eye.data(), le, input.data(), lx, 0, nullptr, lx, d.data(), lx));
   }
-  float pre(int i, int j) const { return x[static_cast<std::size_t>(i + j * kRows)] + bias[static_cast<std::size_t>(i)]; }
+  float pre(int i, int j) const {
+    return x[static_cast<std::size_t>(i + j * kRows)] + bias[static_cast<std::size_t>(i)];
+  }
   float got(int i, int j) const { return d[static_cast<std::size_t>(i + j * kRows)]; }
   template <class F>
   void each(F f) {
@@ -209,7 +235,9 @@ TEST(LtEpilogue, GeluWithAuxAndItsGradient) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(e.grad[i], expected[i], 1e-4);
   e.run(CUBLASLT_EPILOGUE_DGELU, e.x);
   e.run(CUBLASLT_EPILOGUE_GELU, e.x);
-  e.each([&](int i, int j) { ASSERT_NEAR(e.got(i, j), gelu(e.x[static_cast<std::size_t>(i + j * EpilogueCase::kRows)]), 1e-6); });
+  e.each([&](int i, int j) {
+    ASSERT_NEAR(e.got(i, j), gelu(e.x[static_cast<std::size_t>(i + j * EpilogueCase::kRows)]), 1e-6);
+  });
 }
 
 TEST(LtEpilogue, InputGradientsSumOverDepth) {
@@ -249,7 +277,8 @@ TEST(LtEpilogue, HalfIsRoundedAfterTheEpilogueAndRowOrderKeepsRows) {
   };
   auto const a = half({1, 0, 0, 1, 1, 1}), x = half({1024, 1, 2, 3}), bias = half({1025, -0.5, 0.25});
   std::vector<std::uint16_t> d(m * n);
-  MatrixLayout la(CUDA_R_16F, m, k, k, CUBLASLT_ORDER_ROW), lb(CUDA_R_16F, k, n, n, CUBLASLT_ORDER_ROW), ld(CUDA_R_16F, m, n, n, CUBLASLT_ORDER_ROW);
+  MatrixLayout la(CUDA_R_16F, m, k, k, CUBLASLT_ORDER_ROW), lb(CUDA_R_16F, k, n, n, CUBLASLT_ORDER_ROW),
+      ld(CUDA_R_16F, m, n, n, CUBLASLT_ORDER_ROW);
   Desc desc;
   desc.epilogue(CUBLASLT_EPILOGUE_BIAS);
   desc.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias.data()));
@@ -263,14 +292,20 @@ TEST(LtMatmul, BadArgumentsAreRefused) {
   Desc desc;
   MatrixLayout a(CUDA_R_32F, 4, 3, 4), b(CUDA_R_32F, 3, 2, 3), d(CUDA_R_32F, 4, 2, 4), bad(CUDA_R_32F, 5, 2, 5);
   std::vector<float> x(64);
-  EXPECT_EQ(matmul(nullptr, desc, 1, x.data(), a, x.data(), b, 0, x.data(), d, x.data(), d), CUBLAS_STATUS_NOT_INITIALIZED);
-  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), bad, x.data(), b, 0, x.data(), d, x.data(), d), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(matmul(handle.h, desc, 1, nullptr, a, x.data(), b, 0, x.data(), d, x.data(), d), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), a, x.data(), b, 1, nullptr, d, x.data(), d), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(matmul(nullptr, desc, 1, x.data(), a, x.data(), b, 0, x.data(), d, x.data(), d),
+            CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), bad, x.data(), b, 0, x.data(), d, x.data(), d),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(matmul(handle.h, desc, 1, nullptr, a, x.data(), b, 0, x.data(), d, x.data(), d),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), a, x.data(), b, 1, nullptr, d, x.data(), d),
+            CUBLAS_STATUS_INVALID_VALUE);
   desc.epilogue(CUBLASLT_EPILOGUE_BIAS);
-  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), a, x.data(), b, 0, x.data(), d, x.data(), d), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), a, x.data(), b, 0, x.data(), d, x.data(), d),
+            CUBLAS_STATUS_INVALID_VALUE);
   desc.epilogue(static_cast<cublasLtEpilogue_t>(3));
-  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), a, x.data(), b, 0, x.data(), d, x.data(), d), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(matmul(handle.h, desc, 1, x.data(), a, x.data(), b, 0, x.data(), d, x.data(), d),
+            CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_TRUE(fake::state().queued.empty());
 }
 
@@ -292,7 +327,8 @@ TEST(LtTransform, MovesBetweenOrdersAndTypes) {
   std::vector<std::int8_t> c(6);
   MatrixLayout from(CUDA_R_32F, 2, 3, 2), to(CUDA_R_8I, 2, 3, 3, CUBLASLT_ORDER_ROW);
   float const two = 2, zero = 0;
-  BLAS_OK(cublasLtMatrixTransform(handle.h, &desc, &two, a.data(), from, &zero, nullptr, nullptr, c.data(), to, nullptr));
+  BLAS_OK(
+      cublasLtMatrixTransform(handle.h, &desc, &two, a.data(), from, &zero, nullptr, nullptr, c.data(), to, nullptr));
   EXPECT_EQ(c, (std::vector<std::int8_t>{2, 6, 10, 4, 8, 12}));
 }
 

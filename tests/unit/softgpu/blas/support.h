@@ -34,7 +34,8 @@ class Random {
   template <class T>
   T whole() {
     if constexpr (std::is_same_v<T, C32> || std::is_same_v<T, C64>) {
-      return T(static_cast<typename T::value_type>(integer(-3, 3)), static_cast<typename T::value_type>(integer(-3, 3)));
+      return T(static_cast<typename T::value_type>(integer(-3, 3)),
+               static_cast<typename T::value_type>(integer(-3, 3)));
     } else {
       return static_cast<T>(integer(-3, 3));
     }
@@ -66,8 +67,8 @@ T element(cublasOperation_t op, const T* a, std::int64_t ld, std::int64_t row, s
 
 // The reference product: c = alpha op(a) op(b) + beta c.
 template <class T>
-void naive_gemm(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
-                int ldb, T beta, T* c, int ldc) {
+void naive_gemm(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, T alpha, const T* a, int lda,
+                const T* b, int ldb, T beta, T* c, int ldc) {
   for (int j = 0; j < n; ++j)
     for (int i = 0; i < m; ++i) {
       T sum{};
@@ -99,12 +100,16 @@ const typename Vendor<T>::type* v(const T* p) {
 }
 
 // The S, D, C or Z function of a family, by type.
-#define BLAS_TYPED(T, prefix, suffix)                                                     \
-  [] {                                                                                    \
-    if constexpr (std::is_same_v<T, float>) return &prefix##S##suffix;                    \
-    else if constexpr (std::is_same_v<T, double>) return &prefix##D##suffix;              \
-    else if constexpr (std::is_same_v<T, blas_test::C32>) return &prefix##C##suffix;      \
-    else return &prefix##Z##suffix;                                                       \
+#define BLAS_TYPED(T, prefix, suffix)                     \
+  [] {                                                    \
+    if constexpr (std::is_same_v<T, float>)               \
+      return &prefix##S##suffix;                          \
+    else if constexpr (std::is_same_v<T, double>)         \
+      return &prefix##D##suffix;                          \
+    else if constexpr (std::is_same_v<T, blas_test::C32>) \
+      return &prefix##C##suffix;                          \
+    else                                                  \
+      return &prefix##Z##suffix;                          \
   }()
 
 struct Handle : fake::Scope {

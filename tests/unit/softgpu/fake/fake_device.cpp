@@ -41,7 +41,8 @@ int softgpu_submit(void* stream, const SoftgpuWork* work) {
   if (s.dry_run) return 0;
   // One byte off: the contract promises no alignment.
   std::vector<char> args(1);
-  args.insert(args.end(), static_cast<const char*>(work->args), static_cast<const char*>(work->args) + work->args_bytes);
+  args.insert(args.end(), static_cast<const char*>(work->args),
+              static_cast<const char*>(work->args) + work->args_bytes);
   auto item = [run = work->run, args]() mutable {
     ++fake::state().runs;
     run(args.data() + 1);
@@ -53,10 +54,18 @@ int softgpu_submit(void* stream, const SoftgpuWork* work) {
   }
   return 0;
 }
-int softgpu_dry_run(void) { return fake::state().dry_run; }
-int softgpu_workers(void) { return 2; }
-int softgpu_device_count(void) { return fake::state().device_count; }
-int softgpu_driver_version(void) { return 13000; }
+int softgpu_dry_run(void) {
+  return fake::state().dry_run;
+}
+int softgpu_workers(void) {
+  return 2;
+}
+int softgpu_device_count(void) {
+  return fake::state().device_count;
+}
+int softgpu_driver_version(void) {
+  return 13000;
+}
 
 int softgpu_device_info(int device, SoftgpuDeviceInfo* out) {
   auto const& s = fake::state();
@@ -83,7 +92,9 @@ int softgpu_processes(int device, SoftgpuProcessInfo* out, int capacity, int* co
   return 0;
 }
 
-CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
+CUresult cuInit(unsigned) {
+  return CUDA_SUCCESS;
+}
 CUresult cuCtxGetCurrent(CUcontext* context) {
   *context = fake::current;
   return CUDA_SUCCESS;
@@ -111,6 +122,8 @@ CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
     std::memcpy(target + row * copy->dstPitch, source + row * copy->srcPitch, copy->WidthInBytes);
   return CUDA_SUCCESS;
 }
-CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream) { return cuMemcpy2DUnaligned_v2(copy); }
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream) {
+  return cuMemcpy2DUnaligned_v2(copy);
+}
 
 }  // extern "C"

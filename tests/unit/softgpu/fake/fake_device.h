@@ -19,9 +19,9 @@ struct Queued {
 struct State {
   bool dry_run = false;
   bool deferred = false;
-  int submit_result = 0;          // given back by softgpu_submit instead of queueing, when not 0
-  std::vector<Queued> queued;     // in order, since the last reset
-  int runs = 0;                   // bodies that ran
+  int submit_result = 0;       // given back by softgpu_submit instead of queueing, when not 0
+  std::vector<Queued> queued;  // in order, since the last reset
+  int runs = 0;                // bodies that ran
   int device_count = 2;
   std::uint64_t total_bytes = 16ull << 30, used_bytes = 5ull << 20;
   std::vector<SoftgpuProcessInfo> processes;
