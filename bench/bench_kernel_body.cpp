@@ -29,8 +29,8 @@ __global__ void reduce_in_shared(const float* in, float* out) {
   unsigned const t = threadIdx.x;
   part[t] = in[t];
   __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (t < half) part[t] += part[t + half];
+  for (unsigned step = blockDim.x / 2; step > 0; step /= 2) {
+    if (t < step) part[t] += part[t + step];
     __syncthreads();
   }
   if (t == 0) *out = part[0];

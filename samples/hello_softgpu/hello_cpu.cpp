@@ -3,7 +3,8 @@
 #include "softgpu/kernel/cuda_shim.h"
 // The shim first: it gives the kernels' words (threadIdx, __shared__, ...) their meaning.
 #include "samples/hello_softgpu/hello_body.h"
+#include "softgpu/kernel/register.h"
 
-SOFTGPU_KERNEL(hello::fill);
-SOFTGPU_KERNEL(hello::add);
+SOFTGPU_FLAT_KERNEL(hello::fill);
+SOFTGPU_FLAT_KERNEL(hello::add);
 SOFTGPU_KERNEL(hello::block_sum);

@@ -9,10 +9,10 @@
 
 #include "base/log.h"
 #include "softgpu/driver/contents.h"
-#include "softgpu/driver/image.h"
 #include "softgpu/driver/kernels.h"
 #include "softgpu/driver/memory.h"
 #include "softgpu/interface/softgpu.h"
+#include "softgpu/model/image.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;

@@ -2,13 +2,15 @@
 // The look-up of entry points by name and version.
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
+// The interop headers need the types that stand before them.
 #include <GL/gl.h>
+#include <vdpau/vdpau.h>
+
 #include <cuda.h>
 #include <cudaEGL.h>
 #include <cudaGL.h>
 #include <cudaProfiler.h>
 #include <cudaVDPAU.h>
-#include <vdpau/vdpau.h>
 #pragma GCC visibility pop
 
 #include <algorithm>
@@ -26,7 +28,7 @@ struct Proc {
 
 const Proc kProcs[] = {
 #define SOFTGPU_PROC(name, version, symbol, twin) {#name, version, reinterpret_cast<void*>(&symbol), (void*)(twin)},
-#include "driver_procs.inc"
+#include <driver_procs.inc>
 #undef SOFTGPU_PROC
 };
 

@@ -48,19 +48,36 @@ pthread_key_t engine_key() {
   return key;
 }
 
-// Kernels compute with the default rounding and with denormals, whatever the calling thread has set.
+// Kernels compute with the default rounding and with denormals, whatever the calling thread has set; and what they do
+// to the state (the intrinsics with a rounding of their own change it for a moment) stays inside.
 class DefaultFloatState {
  public:
 #if defined(__x86_64__)
-  DefaultFloatState() {
+  DefaultFloatState() : mxcsr_(_mm_getcsr()) {
+    constexpr std::uint16_t kDefaultX87 = 0x37F;
+    asm volatile("fnstcw %0" : "=m"(x87_));
+    asm volatile("fldcw %0" : : "m"(kDefaultX87));
     _mm_setcsr(0x1F80);
   }
   ~DefaultFloatState() {
-    _mm_setcsr(saved_);
+    asm volatile("fldcw %0" : : "m"(x87_));
+    _mm_setcsr(mxcsr_);
   }
 
  private:
-  unsigned saved_ = _mm_getcsr();
+  unsigned mxcsr_;
+  std::uint16_t x87_;
+#elif defined(__aarch64__)
+  DefaultFloatState() {
+    asm volatile("mrs %0, fpcr" : "=r"(fpcr_));
+    asm volatile("msr fpcr, xzr");
+  }
+  ~DefaultFloatState() {
+    asm volatile("msr fpcr, %0" : : "r"(fpcr_));
+  }
+
+ private:
+  std::uint64_t fpcr_;
 #endif
 };
 

@@ -39,7 +39,7 @@ class Engine {
   // From inside a kernel.
   BarrierVotes barrier(bool vote);
   std::uint64_t warp_call(CallKey key, std::uint64_t value, ShuffleArgs args);
-  LaneMask active_mask(const void* site);
+  LaneMask active_mask(const void* place);
   void yield();
   [[noreturn, gnu::cold]] void fail(SoftgpuKernelStatus status, std::string_view what);
   unsigned lane() const { return static_cast<unsigned>(self_ - warp_begin_); }

@@ -21,9 +21,8 @@ BarrierVotes block_barrier(bool vote) {
 std::uint64_t warp_call(WarpOp op, std::uint32_t mask, std::uint64_t value, ShuffleArgs args) {
   return t_state.engine->warp_call(call_key(op, mask), value, args);
 }
-// Never inlined: the return address tells one __activemask() of the source from another.
-[[gnu::noinline]] std::uint32_t warp_active_mask() {
-  return t_state.engine->active_mask(__builtin_return_address(0));
+std::uint32_t warp_active_mask(const void* place) {
+  return t_state.engine->active_mask(place);
 }
 void yield_thread() {
   t_state.engine->yield();

@@ -39,7 +39,8 @@ struct ShuffleArgs {
 // Waits until every live lane of the mask has made the same call with the same mask; returns this lane's result.
 std::uint64_t warp_call(WarpOp op, std::uint32_t mask, std::uint64_t value = 0, ShuffleArgs args = {});
 // The lanes that reach the same __activemask() together: it is answered when no other thread of the block can run.
-std::uint32_t warp_active_mask();
+// `place` is an address of its own for each place in the source.
+std::uint32_t warp_active_mask(const void* place);
 // Lets the other threads of the block run: for loops that wait for one of them.
 void yield_thread();
 

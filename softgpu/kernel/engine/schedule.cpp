@@ -211,12 +211,12 @@ void Engine::thread_exited() {
   if (warps_[warp_].waiting) finish_calls(warp_);
 }
 
-LaneMask Engine::active_mask(const void* site) {
+LaneMask Engine::active_mask(const void* place) {
   if (flat_) [[unlikely]]
     refuse_in_flat("__activemask");
   Warp& warp = warps_[warp_];
   unsigned const self = lane();
-  warp.active_site[self] = site;
+  warp.active_place[self] = place;
   warp.at_active |= bit(self);
   wait();
   return static_cast<LaneMask>(warp.result[self]);
@@ -227,10 +227,10 @@ bool Engine::answer_active_mask() {
   for (unsigned w = 0; w < warp_count(); ++w) {
     Warp& warp = warps_[w];
     if (!warp.at_active) continue;
-    const void* const site = warp.active_site[lowest(warp.at_active)];
+    const void* const place = warp.active_place[lowest(warp.at_active)];
     LaneMask together = 0;
     for (LaneMask rest = warp.at_active; rest; rest &= rest - 1)
-      if (warp.active_site[lowest(rest)] == site) together |= bit(lowest(rest));
+      if (warp.active_place[lowest(rest)] == place) together |= bit(lowest(rest));
     for (LaneMask rest = together; rest; rest &= rest - 1) warp.result[lowest(rest)] = together;
     warp.at_active &= ~together;
     wake(w, together);

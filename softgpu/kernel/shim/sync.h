@@ -27,7 +27,7 @@ inline std::uint64_t call_in_warp(WarpOp op, unsigned mask, std::uint64_t value 
 
 template <class T>
 inline std::uint64_t to_bits(T value) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "warp operations exchange values of up to 8 bytes");
+  static_assert(sizeof(T) <= 8, "warp operations exchange values of up to 8 bytes");
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   return bits;
@@ -102,8 +102,13 @@ inline int __any_sync(unsigned mask, int predicate) {
 inline int __all_sync(unsigned mask, int predicate) {
   return tidemark::softgpu::ballot(mask, predicate == 0) == 0;
 }
-// A macro: each place in the source asks with an address of its own (runtime.h).
-#define __activemask() (::tidemark::softgpu::warp_active_mask())
+// A macro, so that each place in the source has an address of its own. (The caller's address will not do: the compiler
+// joins the ends of branches that look alike.)
+#define __activemask()                                         \
+  (::tidemark::softgpu::warp_active_mask([]() -> const void* { \
+    static char place;                                         \
+    return &place;                                             \
+  }()))
 
 template <class T>
 inline unsigned __match_any_sync(unsigned mask, T value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "softgpu/driver/image.h"
+#include "softgpu/model/image.h"
 
 #include <elf.h>
 
@@ -109,6 +109,10 @@ ImageNames read_ptx(std::string_view text) {
   ImageNames names{.kind = ImageNames::Kind::Ptx};
   int depth = 0;
   while (!text.empty()) {
+    if (is_space(text.front())) {
+      text.remove_prefix(1);
+      continue;
+    }
     if (text.starts_with("//")) {
       text.remove_prefix(std::min(text.find('\n'), text.size()));
       continue;
