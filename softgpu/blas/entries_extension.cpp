@@ -2,4 +2,4 @@
 #include "softgpu/blas/extension.h"
 
 using namespace tidemark::softgpu::blas;
-#include "extension.inc"
+#include <extension.inc>

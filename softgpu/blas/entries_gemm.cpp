@@ -2,4 +2,4 @@
 #include "softgpu/blas/gemm_api.h"
 
 using namespace tidemark::softgpu::blas;
-#include "gemm.inc"
+#include <gemm.inc>

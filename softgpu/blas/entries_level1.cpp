@@ -2,4 +2,4 @@
 #include "softgpu/blas/level1.h"
 
 using namespace tidemark::softgpu::blas;
-#include "level1.inc"
+#include <level1.inc>

@@ -2,4 +2,4 @@
 #include "softgpu/blas/level1_ex.h"
 
 using namespace tidemark::softgpu::blas;
-#include "level1_ex.inc"
+#include <level1_ex.inc>

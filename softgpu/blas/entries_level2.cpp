@@ -2,4 +2,4 @@
 #include "softgpu/blas/level2_update.h"
 
 using namespace tidemark::softgpu::blas;
-#include "level2.inc"
+#include <level2.inc>

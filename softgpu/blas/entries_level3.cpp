@@ -2,4 +2,4 @@
 #include "softgpu/blas/level3.h"
 
 using namespace tidemark::softgpu::blas;
-#include "level3.inc"
+#include <level3.inc>

@@ -16,4 +16,4 @@ cublasStatus_t skip(Entry entry) {
 }  // namespace tidemark::softgpu::blas::api
 
 using namespace tidemark::softgpu::blas;
-#include "skipped.inc"
+#include <skipped.inc>
