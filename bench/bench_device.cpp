@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// usage: bench_device [--json] [--short]
 // What calls into the software device cost: a launch of an empty kernel, cudaMalloc and cudaFree with few and with many
 // live blocks, copies against memcpy. Prints one line per question and JSON with --json. Run it with the device's
 // libraries on the path: LD_LIBRARY_PATH=BUILD/lib/softgpu BUILD/bin/bench_device
@@ -29,10 +30,13 @@ double now_ns() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+bool g_short = false;
+
 // The best of several rounds: other work on the machine only ever adds time.
 template <class F>
 double best_ns(int rounds, int calls, F f) {
   double best = 1e300;
+  if (g_short) rounds = 1;
   for (int r = 0; r < rounds; ++r) {
     double const begin = now_ns();
     for (int i = 0; i < calls; ++i) f(i);
@@ -57,7 +61,8 @@ void launches() {
   row("launch of an empty kernel", best_ns(20, 2000, [](int) { bench::launch_empty(nullptr); }), "ns", 2000);
   cudaStream_t stream = nullptr;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  row("launch of an empty kernel on its own stream", best_ns(20, 2000, [&](int) { bench::launch_empty(stream); }), "ns", 2000);
+  row("launch of an empty kernel on its own stream", best_ns(20, 2000, [&](int) { bench::launch_empty(stream); }), "ns",
+      2000);
   CHECK(cudaStreamDestroy(stream));
 }
 
@@ -79,16 +84,17 @@ double pair_ns(std::size_t live) {
 }
 
 void allocations() {
-  double const few = pair_ns(10'000), many = pair_ns(1'000'000);
+  double const few = pair_ns(10'000), many = pair_ns(g_short ? 20'000 : 1'000'000);
   row("cudaMalloc or cudaFree, 10 000 live blocks", few, "ns", 1000);
   row("cudaMalloc or cudaFree, 1 000 000 live blocks", many, "ns", 3000);
   row("ratio of the two", many / few, "x", 3);
-  row("cudaMallocAsync + cudaFreeAsync pair", best_ns(10, 2000,
-                                                      [](int) {
-                                                        void* p = nullptr;
-                                                        CHECK(cudaMallocAsync(&p, 4096, nullptr));
-                                                        CHECK(cudaFreeAsync(p, nullptr));
-                                                      }),
+  row("cudaMallocAsync + cudaFreeAsync pair",
+      best_ns(10, 2000,
+              [](int) {
+                void* p = nullptr;
+                CHECK(cudaMallocAsync(&p, 4096, nullptr));
+                CHECK(cudaFreeAsync(p, nullptr));
+              }),
       "ns");
 }
 
@@ -121,7 +127,11 @@ void print_json() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool const json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
+  bool json = false;
+  for (int i = 1; i < argc; ++i) {
+    json = json || std::strcmp(argv[i], "--json") == 0;
+    g_short = g_short || std::strcmp(argv[i], "--short") == 0;
+  }
   CHECK(cudaFree(nullptr));
   launches();
   allocations();

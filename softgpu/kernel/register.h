@@ -124,7 +124,8 @@ struct Kernel<F, Flags, void (*)(A...)> {
 
   // One element too many, so that a kernel without parameters has an array as well.
   static constexpr std::array<SoftgpuParam, sizeof...(A) + 1> param_table{
-      SoftgpuParam{.size_bytes = sizeof(A), .align_bytes = alignof(A), .is_pointer = std::is_pointer_v<A>}..., SoftgpuParam{}};
+      SoftgpuParam{.size_bytes = sizeof(A), .align_bytes = alignof(A), .is_pointer = std::is_pointer_v<A>}...,
+      SoftgpuParam{}};
   static inline KernelEntry entry{.kernel = {.params = param_table.data(),
                                              .param_count = sizeof...(A),
                                              .max_threads_per_block = 1024,
