@@ -3,12 +3,13 @@
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
 #include <GL/gl.h>
+#include <vdpau/vdpau.h>
+// After the types that CUDA's interoperability headers take for granted.
 #include <cuda.h>
 #include <cudaEGL.h>
 #include <cudaGL.h>
 #include <cudaProfiler.h>
 #include <cudaVDPAU.h>
-#include <vdpau/vdpau.h>
 #pragma GCC visibility pop
 
 #include <algorithm>
