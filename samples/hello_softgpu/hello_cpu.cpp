@@ -3,6 +3,7 @@
 #include "softgpu/kernel/cuda_shim.h"
 // The shim first: it gives the kernels' words (threadIdx, __shared__, ...) their meaning.
 #include "samples/hello_softgpu/hello_body.h"
+#include "softgpu/kernel/register.h"
 
 SOFTGPU_KERNEL(hello::fill);
 SOFTGPU_KERNEL(hello::add);
