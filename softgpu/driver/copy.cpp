@@ -26,8 +26,10 @@ Place place_of_block(const Block& block) {
   }
 }
 
-std::uint64_t span_of(const CopyOp& op, std::uint64_t pitch, std::uint64_t slice) {
-  return op.bytes() == 0 ? 0 : (op.depth - 1) * slice + (op.height - 1) * pitch + op.width;
+// From the first to the last byte. Nothing: no address space is that large, however the numbers would wrap around.
+std::optional<std::uint64_t> span_of(const CopyOp& op, std::uint64_t pitch, std::uint64_t slice) {
+  if (op.width == 0 || op.height == 0 || op.depth == 0) return 0;
+  return strided_span({.width = op.width, .pitch = pitch, .rows = op.height, .slice = slice, .slices = op.depth});
 }
 
 struct Ends {
@@ -35,8 +37,10 @@ struct Ends {
 };
 
 std::optional<Ends> ends_of(Driver& driver, const CopyOp& op) {
-  Ends const ends{place_of(driver, op.source, span_of(op, op.source_pitch, op.source_slice)),
-                  place_of(driver, op.destination, span_of(op, op.destination_pitch, op.destination_slice))};
+  auto const source = span_of(op, op.source_pitch, op.source_slice);
+  auto const destination = span_of(op, op.destination_pitch, op.destination_slice);
+  if (!source || !destination) return std::nullopt;
+  Ends const ends{place_of(driver, op.source, *source), place_of(driver, op.destination, *destination)};
   if (ends.source == Place::Invalid || ends.destination == Place::Invalid) return std::nullopt;
   return ends;
 }
@@ -54,7 +58,16 @@ void stage(CopyOp& op) {
 
 }  // namespace
 
+std::optional<std::uint64_t> strided_span(const Strides& s) {
+  std::uint64_t rows = 0, slices = 0, span = 0;
+  bool const wraps = __builtin_mul_overflow(s.rows - 1, s.pitch, &rows) ||
+                     __builtin_mul_overflow(s.slices - 1, s.slice, &slices) ||
+                     __builtin_add_overflow(rows, slices, &span) || __builtin_add_overflow(span, s.width, &span);
+  return wraps ? std::nullopt : std::optional(span);
+}
+
 Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes) {
+  if (bytes > ~address) return Place::Invalid;  // its end would wrap around
   if (address == 0) return bytes == 0 ? Place::Pageable : Place::Invalid;
   std::uintptr_t at = address;
   std::optional<Place> place;
