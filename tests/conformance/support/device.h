@@ -113,15 +113,16 @@ class Event {
 std::vector<std::byte> noise(std::size_t bytes, std::uint32_t seed);
 
 // Runs the body in a process of its own, which starts anew: for what poisons a context. Fails when the body did.
-#define EXPECT_IN_CHILD(...)          \
-  EXPECT_EXIT(                        \
-      {                               \
-        ::conformance::begin_child(); \
-        __VA_ARGS__;                  \
-        ::conformance::end_child();   \
-      },                              \
-      testing::ExitedWithCode(0), "")
 void begin_child();
 [[noreturn]] void end_child();
+template <class Body>
+void in_child(Body body) {
+  auto const run = [&] {
+    begin_child();
+    body();
+    end_child();
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
 
 }  // namespace conformance
