@@ -10,6 +10,13 @@ enum class Place : std::uint8_t { Pageable, Pinned, Managed, Device, Invalid };
 // Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed.
 Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes);
 
+// Rows of `width` bytes, `pitch` apart, in slices that are `slice` apart; none of the counts is zero.
+struct Strides {
+  std::uint64_t width = 0, pitch = 0, rows = 1, slice = 0, slices = 1;
+};
+// From the first to the last byte. Nothing: it does not fit into an address.
+std::optional<std::uint64_t> strided_span(const Strides& strides);
+
 enum class Waiting : std::uint8_t { Sync, Async };
 
 // Checks both ends, then queues the copy with the waiting that CUDA documents for its direction.

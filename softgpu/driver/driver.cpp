@@ -175,8 +175,9 @@ void reap_streams(Driver& driver, CUcontext context) {
 }
 
 void settle_pools(Driver& driver) {
-  driver.pools.for_each([](CUmemPoolHandle_st& handle) {
-    if (handle.pool) handle.pool->settle();
+  driver.pools.for_each([&](CUmemPoolHandle_st& handle) {
+    handle.pool->settle();
+    if (handle.destroyed && handle.pool->is_empty()) driver.pools.destroy(&handle);
   });
 }
 

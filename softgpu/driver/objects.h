@@ -61,6 +61,7 @@ struct CUevent_st {
 struct CUmemPoolHandle_st {
   int device = 0;
   bool is_default = false;
+  bool destroyed = false;  // the program is done with it; lives on until nothing of it is in use
   CUmemPoolProps props{};
   std::unique_ptr<tidemark::softgpu::StreamPool> pool;
   std::map<int, CUmemAccess_flags> access;

@@ -12,12 +12,15 @@ CUresult set(const SetOp& op, CUstream handle, Waiting waiting) {
   return with_context([&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    std::uint64_t const row = op.width * op.element_bytes;
+    std::uint64_t row = 0;
+    if (__builtin_mul_overflow(op.width, op.element_bytes, &row)) return CUDA_ERROR_INVALID_VALUE;
     if (op.destination % op.element_bytes != 0 ||
         (op.height > 1 && (op.pitch < row || op.pitch % op.element_bytes != 0)))
       return CUDA_ERROR_INVALID_VALUE;
     if (row == 0 || op.height == 0) return CUDA_SUCCESS;
-    Place const place = place_of(call.driver, op.destination, (op.height - 1) * op.pitch + row);
+    auto const span = strided_span({.width = row, .pitch = op.pitch, .rows = op.height});
+    if (!span) return CUDA_ERROR_INVALID_VALUE;
+    Place const place = place_of(call.driver, op.destination, *span);
     if (place == Place::Invalid || place == Place::Pageable) return CUDA_ERROR_INVALID_VALUE;
     if (waiting == Waiting::Async || is_capturing(stream))
       return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, op);
