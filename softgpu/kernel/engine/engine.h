@@ -113,7 +113,7 @@ class Engine {
   bool flat_ = false, running_ = false;
   Stack* came_from_ = nullptr;  // for the sanitizers
   std::array<LaneMask, kMaxWarps> ready_{}, live_{};
-  std::array<Thread, kMaxThreads + 1> thread_{};  // one more: the last one's successor is looked at
+  std::array<Thread, kMaxThreads> thread_{};
 
   std::array<Warp, kMaxWarps> warps_{};
   const BlockJob* job_ = nullptr;

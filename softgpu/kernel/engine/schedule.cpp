@@ -100,13 +100,7 @@ Engine::Thread* Engine::take_ready_behind() {
 }
 
 [[gnu::always_inline]] inline void Engine::wait() {
-  if (LaneMask const turn = turn_) {
-    Thread* const next = take_lane(turn);
-    // The one behind it will most likely follow; its frame may have left the cache since its last turn.
-    __builtin_prefetch(next[1].sp);
-    __builtin_prefetch(static_cast<std::byte*>(next[1].sp) + 64);
-    return resume(&self_->sp, *next);
-  }
+  if (LaneMask const turn = turn_) return resume(&self_->sp, *take_lane(turn));
   wait_for_more();
 }
 
@@ -246,7 +240,7 @@ bool Engine::answer_active_mask() {
 }
 
 // The engine is found through the OS thread, not handed in by the kernel: a kernel would keep the pointer on its stack,
-// and the switch to the next thread would have to wait for the switch to this one.
+// where it can be read only after the switch to that stack.
 void block_barrier(bool vote) {
   t_state.engine->barrier(vote);
 }
