@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "softgpu/driver/graph_exec.h"
 #include "softgpu/interface/default_stream.h"
 #include "softgpu/queue/host_thread.h"
 
@@ -74,19 +75,13 @@ struct ThreadEnd {
   }
 };
 
-std::uint64_t thread_number() {
-  if (t_thread_number == 0) {
-    t_thread_number = ++g_threads;
-    thread_local ThreadEnd end;
-    static_cast<void>(end);
-  }
-  return t_thread_number;
-}
-
 }  // namespace
 
 Driver::Driver(Config read)
-    : config(std::move(read)), checker(config.check ? &checker_storage : nullptr), engine(config, checker) {
+    : config(std::move(read)),
+      checker(config.check ? &checker_storage : nullptr),
+      engine(config, checker),
+      graph(*new GraphObjects) {
   // A context does not survive fork: the child gets errors, never the parent's queues and locks.
   ::pthread_atfork(nullptr, nullptr, [] { Driver::get().forked = true; });
 }
@@ -99,6 +94,15 @@ Driver& Driver::get() {
   static Driver& instance = *new Driver(*configuration().config);
   g_driver_made.store(true, std::memory_order_relaxed);
   return instance;
+}
+
+std::uint64_t thread_number() {
+  if (t_thread_number == 0) {
+    t_thread_number = ++g_threads;
+    thread_local ThreadEnd end;
+    static_cast<void>(end);
+  }
+  return t_thread_number;
 }
 
 std::vector<CUcontext>& context_stack() {
