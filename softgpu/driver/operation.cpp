@@ -152,8 +152,10 @@ struct Builder {
     item.name = op.name;
     touches = op.touches;
     if (driver.dry_run) return;
-    item.run = [op] {
-      op.run(op.args->data());
+    // A copy each time: a graph runs it at every launch, and the library may change its arguments.
+    item.run = [run = op.run, args = op.args] {
+      std::vector<std::byte> own = *args;
+      run(own.data());
       return 0;
     };
   }
