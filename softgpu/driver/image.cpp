@@ -63,8 +63,12 @@ bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-std::string_view next_word(std::string_view& text) {
+void skip_spaces(std::string_view& text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+}
+
+std::string_view next_word(std::string_view& text) {
+  skip_spaces(text);
   std::size_t n = 0;
   while (n < text.size() && (is_name(text[n]) || text[n] == '.')) ++n;
   if (n == 0 && !text.empty()) n = 1;
@@ -109,6 +113,7 @@ ImageNames read_ptx(std::string_view text) {
   ImageNames names{.kind = ImageNames::Kind::Ptx};
   int depth = 0;
   while (!text.empty()) {
+    skip_spaces(text);
     if (text.starts_with("//")) {
       text.remove_prefix(std::min(text.find('\n'), text.size()));
       continue;
