@@ -36,11 +36,12 @@ struct Ends {
   Place source, destination;
 };
 
-std::optional<Ends> ends_of(Driver& driver, const CopyOp& op) {
+std::optional<Ends> ends_of(Driver& driver, const CopyOp& op, bool in_graph) {
   auto const source = span_of(op, op.source_pitch, op.source_slice);
   auto const destination = span_of(op, op.destination_pitch, op.destination_slice);
   if (!source || !destination) return std::nullopt;
-  Ends const ends{place_of(driver, op.source, *source), place_of(driver, op.destination, *destination)};
+  Ends const ends{place_of(driver, op.source, *source, in_graph),
+                  place_of(driver, op.destination, *destination, in_graph)};
   if (ends.source == Place::Invalid || ends.destination == Place::Invalid) return std::nullopt;
   return ends;
 }
@@ -66,7 +67,7 @@ std::optional<std::uint64_t> strided_span(const Strides& s) {
   return wraps ? std::nullopt : std::optional(span);
 }
 
-Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes) {
+Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph) {
   if (bytes > ~address) return Place::Invalid;  // its end would wrap around
   if (address == 0) return bytes == 0 ? Place::Pageable : Place::Invalid;
   std::uintptr_t at = address;
@@ -75,7 +76,8 @@ Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes) {
   for (;;) {
     Block const* const block = driver.blocks.find(at);
     if (block == nullptr) break;
-    if (block->doomed || (block->kind == MemoryKind::Mapped && block->flags == 0)) return Place::Invalid;
+    bool const gone = block->doomed && !(in_graph && block->kind == MemoryKind::Graph);
+    if (gone || (block->kind == MemoryKind::Mapped && block->flags == 0)) return Place::Invalid;
     place = place_of_block(*block);
     at = block->address + block->requested;
     if (at >= address + bytes) return *place;
@@ -90,8 +92,8 @@ bool always_synchronises(Call& call, std::uintptr_t address) {
   return (call.context->flags & CU_CTX_SYNC_MEMOPS) != 0 || (block != nullptr && block->sync_memops);
 }
 
-CUresult check_copy(Driver& driver, CopyOp& op) {
-  auto const ends = ends_of(driver, op);
+CUresult check_copy(Driver& driver, CopyOp& op, bool in_graph) {
+  auto const ends = ends_of(driver, op, in_graph);
   if (!ends) return CUDA_ERROR_INVALID_VALUE;
   op.source_is_device = ends->source != Place::Pageable;
   op.destination_is_device = ends->destination != Place::Pageable;
@@ -99,13 +101,13 @@ CUresult check_copy(Driver& driver, CopyOp& op) {
 }
 
 CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
-  if (CUresult const wrong = check_copy(call.driver, op); wrong != CUDA_SUCCESS) return wrong;
+  if (CUresult const wrong = check_copy(call.driver, op, is_capturing(stream)); wrong != CUDA_SUCCESS) return wrong;
   if (is_capturing(stream))
     return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, std::move(op));
   if (waiting == Waiting::Sync && is_capture_forbidden(call)) return capture_violated(call, nullptr);
   if (op.bytes() == 0) return CUDA_SUCCESS;
   fault_slow(call.driver, "COPY", "cuMemcpy");
-  Ends const ends = *ends_of(call.driver, op);
+  Ends const ends = *ends_of(call.driver, op, false);
   bool const from_pageable = ends.source == Place::Pageable;
   bool const to_pageable = ends.destination == Place::Pageable;
   bool const to_host = to_pageable || ends.destination == Place::Pinned;

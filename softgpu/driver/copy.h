@@ -7,8 +7,9 @@ namespace tidemark::softgpu {
 
 enum class Place : std::uint8_t { Pageable, Pinned, Managed, Device, Invalid };
 
-// Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed.
-Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes);
+// Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed. To a graph's
+// node its graph's memory is there before the launch that brings it.
+Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph = false);
 
 // Rows of `width` bytes, `pitch` apart, in slices that are `slice` apart; none of the counts is zero.
 struct Strides {
@@ -26,6 +27,12 @@ bool always_synchronises(Call& call, std::uintptr_t address);
 CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting);
 // The general form of the API, as a strided copy. Nothing: an argument is wrong.
 std::optional<CopyOp> from_3d(Driver& driver, const CUDA_MEMCPY3D& p);
-CUresult check_copy(Driver& driver, CopyOp& op);
+CUresult check_copy(Driver& driver, CopyOp& op, bool in_graph = false);
+struct CheckedSet {
+  CUresult result = CUDA_SUCCESS;
+  Place place = Place::Device;
+  bool nothing = false;  // no bytes
+};
+CheckedSet check_set(Driver& driver, const SetOp& op, bool in_graph = false);
 
 }  // namespace tidemark::softgpu

@@ -7,6 +7,10 @@
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/kernels.h"
 
+#pragma GCC visibility push(default)
+#include <cudaProfiler.h>
+#pragma GCC visibility pop
+
 using namespace tidemark;
 using namespace tidemark::softgpu;
 
@@ -109,4 +113,13 @@ CUresult CUDAAPI cuGetExportTable(const void** table, const CUuuid*) {
            "run on a "
            "software device (link it with -cudart shared)");
   return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+// A profiler that is attached decides for itself; without one these do nothing.
+CUresult CUDAAPI cuProfilerStart(void) {
+  return with_context([](Call&) { return CUDA_SUCCESS; });
+}
+
+CUresult CUDAAPI cuProfilerStop(void) {
+  return with_context([](Call&) { return CUDA_SUCCESS; });
 }

@@ -7,6 +7,8 @@ namespace tidemark::softgpu {
 
 // On the current device; nullptr when it does not have it (or a fault was injected).
 Block* allocate_device(Call& call, std::uint64_t bytes);
+// Host memory of ours (pinned, managed): whole pages, on no device's bill.
+Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind kind);
 // cuMemFree of stream-ordered and of graph memory.
 CUresult free_pool_block_now(Call& call, Block* block);
 CUresult free_graph_block_now(Call& call, Block* block);

@@ -9,10 +9,10 @@
 
 #include "base/log.h"
 #include "softgpu/driver/contents.h"
-#include "softgpu/driver/image.h"
 #include "softgpu/driver/kernels.h"
 #include "softgpu/driver/memory.h"
 #include "softgpu/interface/softgpu.h"
+#include "softgpu/model/image.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -50,7 +50,8 @@ CUkernel add_kernel(Driver& driver, CUlibrary library, const std::string& name) 
   return kernel;
 }
 
-CUresult load_library(Call& call, CUlibrary* out, const void* image, std::optional<std::uint64_t> bytes) {
+// bytes: 0 when the image came without a length.
+CUresult load_library(Call& call, CUlibrary* out, const void* image, std::uint64_t bytes) {
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   ImageNames names;
   auto const told = described().find(image);
@@ -58,7 +59,7 @@ CUresult load_library(Call& call, CUlibrary* out, const void* image, std::option
     names = told->second;
   } else {
     const void* const inner = unwrap(image);
-    std::uint64_t const length = inner == image && bytes ? *bytes : image_length(inner);
+    std::uint64_t const length = inner == image && bytes != 0 ? bytes : image_length(inner);
     names = read_image({static_cast<const std::byte*>(inner), length});
     if (names.kind == ImageNames::Kind::Invalid) return CUDA_ERROR_INVALID_IMAGE;
   }
@@ -66,7 +67,8 @@ CUresult load_library(Call& call, CUlibrary* out, const void* image, std::option
   library->image = image;
   library->names_known = told != described().end() || names.kind != ImageNames::Kind::Fatbin;
   for (std::string const& name : names.kernels) add_kernel(call.driver, library, name);
-  for (auto const& [name, size] : names.variables) library->variables[name].bytes = size;
+  for (ImageNames::Variable const& v : names.variables)
+    library->variables[v.name] = {.bytes = v.bytes, .managed = v.managed};
   *out = library;
   return CUDA_SUCCESS;
 }
@@ -111,17 +113,21 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
       block = call.driver.blocks.create({.address = address,
                                          .requested = symbol->size_bytes,
                                          .rounded = symbol->size_bytes,
-                                         .kind = MemoryKind::Symbol,
+                                         .kind = variable.managed ? MemoryKind::Managed : MemoryKind::Symbol,
                                          .device = call.device().ordinal,
-                                         .context = call.context},
+                                         .context = call.context,
+                                         .owner = const_cast<SoftgpuSymbol*>(symbol)},
                                         true);
+    block->context = call.context;
     if (call.driver.checker != nullptr)
       call.driver.checker->appear(Checker::View::Both, address, symbol->size_bytes, block->id);
     return block;
   }
   say_once("symbols start at zero", "softgpu",
            "initial values of __device__ variables come from a CPU build; without one they start at zero");
-  block = allocate_device(call, std::max<std::uint64_t>(1, variable.bytes));
+  std::uint64_t const size = std::max<std::uint64_t>(1, variable.bytes);
+  block = variable.managed ? allocate_host(call, size, CU_MEM_ATTACH_GLOBAL, MemoryKind::Managed)
+                           : allocate_device(call, size);
   if (block != nullptr) {
     std::memset(reinterpret_cast<void*>(block->address), 0, std::min<std::uint64_t>(variable.bytes, 1u << 20));
     block->owner = &variable;
@@ -149,7 +155,7 @@ std::optional<std::vector<std::byte>> read_file(const char* path) {
   return bytes;
 }
 
-CUresult load_module(CUmodule* out, const void* image, std::optional<std::uint64_t> bytes) {
+CUresult load_module(CUmodule* out, const void* image, std::uint64_t bytes) {
   return with_context([&](Call& call) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
     CUlibrary library = nullptr;
@@ -190,7 +196,7 @@ void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
   }
   for (auto& [name, variable] : library->variables)
     for (auto const& [device, block] : variable.blocks)
-      if (block != nullptr && block->kind == MemoryKind::Device) release_block(driver, block);
+      if (block != nullptr) release_block(driver, block);
   for (auto const& [context, module] : library->modules) driver.modules.destroy(module);
   driver.libraries.destroy(library);
 }
@@ -205,20 +211,20 @@ extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(co
   if (std::strcmp(kind, "kernel") == 0) {
     names.kernels.emplace_back(name);
   } else {
-    names.variables.emplace_back(name, bytes);
+    names.variables.push_back({name, bytes, std::strcmp(kind, "managed") == 0});
   }
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
-  return load_module(module, image, std::nullopt);
+  return load_module(module, image, 0);
 }
 
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
-  return load_module(module, image, std::nullopt);
+  return load_module(module, image, 0);
 }
 
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  return load_module(module, image, std::nullopt);
+  return load_module(module, image, 0);
 }
 
 CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
@@ -275,7 +281,7 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
                                    CUlibraryOption*, void**, unsigned) {
-  return with_driver([&](Call& call) { return load_library(call, library, code, std::nullopt); });
+  return with_driver([&](Call& call) { return load_library(call, library, code, 0); });
 }
 
 CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned,

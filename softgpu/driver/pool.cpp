@@ -66,7 +66,6 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
 
 // Plain memory may be freed in stream order too: then no wait is needed.
 CUresult free_plain_async(Call& call, Block* block, CUstream stream) {
-  if (is_capturing(stream)) return CUDA_ERROR_INVALID_VALUE;
   block->doomed = true;
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, block->address, block->rounded);
   MemoryOp op;
@@ -148,6 +147,7 @@ CUresult write_attribute(StreamPool& p, CUmemPool_attribute attribute, const voi
 }  // namespace
 
 CUresult tidemark::softgpu::free_pool_block_now(Call& call, Block* block) {
+  if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
   // No wait: as documented, pool memory is freed in the order of the default stream of its context.
   return free_async(call, block, static_cast<CUcontext>(block->context)->legacy_handle);
 }
@@ -177,11 +177,18 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (address == 0) return CUDA_SUCCESS;
     Block* const block = call.driver.blocks.find(address);
-    if (block == nullptr || block->address != address || block->doomed) return CUDA_ERROR_INVALID_VALUE;
+    if (block == nullptr || block->address != address) return CUDA_ERROR_INVALID_VALUE;
+    // What a graph has allocated is freed by it before a launch has brought it to life.
+    if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
     fault_slow(call.driver, "FREE", "cuMemFreeAsync");
+    if (is_capturing(stream) && block->kind != MemoryKind::Graph) {
+      // Memory from outside cannot be a node: what the launches after the first should free is gone.
+      CUresult const refused = capture_refused(call, stream);
+      return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_INVALID_VALUE;
+    }
     switch (block->kind) {
       case MemoryKind::Device: return free_plain_async(call, block, stream);
-      case MemoryKind::Pool: return is_capturing(stream) ? CUDA_ERROR_INVALID_VALUE : free_async(call, block, stream);
+      case MemoryKind::Pool: return free_async(call, block, stream);
       case MemoryKind::Graph: return free_graph_block(call, block, stream);
       default: return CUDA_ERROR_INVALID_VALUE;
     }

@@ -2,9 +2,10 @@
 // The look-up of entry points by name and version.
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
+// The interop headers need the types that stand before them.
 #include <GL/gl.h>
 #include <vdpau/vdpau.h>
-// After the types that CUDA's interoperability headers take for granted.
+
 #include <cuda.h>
 #include <cudaEGL.h>
 #include <cudaGL.h>
@@ -27,7 +28,7 @@ struct Proc {
 
 const Proc kProcs[] = {
 #define SOFTGPU_PROC(name, version, symbol, twin) {#name, version, reinterpret_cast<void*>(&symbol), (void*)(twin)},
-#include "driver_procs.inc"
+#include <driver_procs.inc>
 #undef SOFTGPU_PROC
 };
 

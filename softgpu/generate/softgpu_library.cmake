@@ -50,7 +50,8 @@ function(softgpu_library target)
   tidemark_library(${target} SHARED SOURCES ${A_SOURCES} LINKS ${A_LINKS} SYSTEM tidemark_cuda_headers ${A_SYSTEM} ${CMAKE_DL_LIBS})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME "${output}" SOVERSION "${soversion}"
     LIBRARY_OUTPUT_DIRECTORY "${SOFTGPU_LIBRARY_DIR}" LINK_DEPENDS "${A_MAP}")
-  target_link_options(${target} PRIVATE "LINKER:--version-script=${A_MAP}" "LINKER:-Bsymbolic" "LINKER:--exclude-libs,ALL")
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${A_MAP}" "LINKER:-Bsymbolic" "LINKER:--exclude-libs,ALL"
+    LINKER:-z,nodelete)  # the device's threads and state live as long as the process, whoever closes a handle
   if(NOT TIDEMARK_SANITIZE)
     target_link_options(${target} PRIVATE "LINKER:-z,defs")  # a sanitizer's runtime is in the program
   endif()

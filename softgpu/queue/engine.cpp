@@ -66,6 +66,12 @@ bool Engine::ordered_before(const Ticket& ticket, const Stream& stream) {
 }
 
 Ref<Ticket> Engine::submit(Lock& lock, Stream& stream, Item item) {
+  Ref<Ticket> ticket = enqueue(stream, std::move(item));
+  after_submit(lock, stream);
+  return ticket;
+}
+
+Ref<Ticket> Engine::enqueue(Stream& stream, Item item) {
   ++activity_;
   item.ticket = make_ref<Ticket>();
   item.ticket->stream = &stream;
@@ -83,7 +89,6 @@ Ref<Ticket> Engine::submit(Lock& lock, Stream& stream, Item item) {
     stream.queued = true;
     listed_.push_back(&stream);
   }
-  after_submit(lock, stream);
   return ticket;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: the <<<>>> protocol of nvcc's host code and the functions.
+#include <runtime_launch.h>  // generated
+
 #include <cstdint>
 
-#include "runtime_launch.h"
 #include "softgpu/runtime/module.h"
 
 using namespace tidemark::softgpu::runtime;

@@ -2,6 +2,7 @@
 #include "softgpu/runtime/module.h"
 
 #include <fatbinary_section.h>
+#include <runtime_launch.h>  // generated
 
 #include <atomic>
 #include <cstdlib>
@@ -12,7 +13,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "runtime_launch.h"
 #include "softgpu/interface/softgpu.h"
 
 namespace tidemark::softgpu::runtime {
@@ -72,7 +72,8 @@ void describe(const Image& image) {
   static auto const tell = reinterpret_cast<Describe>(find_softgpu("softgpu_describe_image"));
   if (tell == nullptr) return;
   for (RegisteredKernel const& k : image.kernels) tell(image.code, "kernel", k.name.c_str(), 0);
-  for (RegisteredVariable const& v : image.variables) tell(image.code, "variable", v.name.c_str(), v.bytes);
+  for (RegisteredVariable const& v : image.variables)
+    tell(image.code, v.managed != nullptr ? "managed" : "variable", v.name.c_str(), v.bytes);
 }
 
 cudaError_t load(Image& image, CUlibrary& library) {

@@ -48,19 +48,36 @@ pthread_key_t engine_key() {
   return key;
 }
 
-// Kernels compute with the default rounding and with denormals, whatever the calling thread has set.
+// Kernels compute with the default rounding and with denormals, whatever the calling thread has set; and what they do
+// to the state (the intrinsics with a rounding of their own change it for a moment) stays inside.
 class DefaultFloatState {
  public:
 #if defined(__x86_64__)
-  DefaultFloatState() {
+  DefaultFloatState() : mxcsr_(_mm_getcsr()) {
+    constexpr std::uint16_t kDefaultX87 = 0x37F;
+    asm volatile("fnstcw %0" : "=m"(x87_));
+    asm volatile("fldcw %0" : : "m"(kDefaultX87));
     _mm_setcsr(0x1F80);
   }
   ~DefaultFloatState() {
-    _mm_setcsr(saved_);
+    asm volatile("fldcw %0" : : "m"(x87_));
+    _mm_setcsr(mxcsr_);
   }
 
  private:
-  unsigned saved_ = _mm_getcsr();
+  unsigned mxcsr_;
+  std::uint16_t x87_;
+#elif defined(__aarch64__)
+  DefaultFloatState() {
+    asm volatile("mrs %0, fpcr" : "=r"(fpcr_));
+    asm volatile("msr fpcr, xzr");
+  }
+  ~DefaultFloatState() {
+    asm volatile("msr fpcr, %0" : : "r"(fpcr_));
+  }
+
+ private:
+  std::uint64_t fpcr_;
 #endif
 };
 
@@ -71,6 +88,9 @@ Index3 index_of_block(std::uint64_t linear, const SoftgpuDim& grid) {
 }  // namespace
 
 constinit thread_local ThreadState t_state;
+ThreadState* thread_state() noexcept {
+  return &t_state;
+}
 
 Engine::Engine() : state_(&t_state), stacks_(configured_stack_bytes()) {
   main_.sanitizer.adopt_thread();
@@ -148,32 +168,36 @@ void Engine::run_block() {
   run_until_done();
   running_ = false;
   if (status_ != SOFTGPU_KERNEL_OK) {
-    stacks_.renew_all();
+    stacks_.renew_used();
   } else if (shared_.overrun()) {
     status_ = SOFTGPU_KERNEL_ILLEGAL_ADDRESS;
     say_fault(*job_, "a write past the end of its dynamic shared memory");
   } else if (!stacks_.canaries_intact()) {
     status_ = SOFTGPU_KERNEL_STACK_OVERFLOW;
-    stacks_.renew_all();
+    stacks_.renew_used();
     say_fault(*job_, "a thread used more than its stack (SOFTGPU_STACK sets its size in KiB)");
   }
 }
 
-void Engine::fail(SoftgpuKernelStatus status, std::string_view what) {
+void Engine::fail(SoftgpuKernelStatus status, std::string what) {
   say_fault(*job_, what);
+  // This frame and those above it are left for good: nothing in them may own memory.
+  std::string().swap(what);
   status_ = status;
-  sanitizer_leave(self_->stack->sanitizer, main_.sanitizer, true);
+  if constexpr (kSanitized) sanitizer_leave(self_->stack->sanitizer, main_.sanitizer, true);
   came_from_ = self_->stack;
   softgpu_switch_stack(&self_->sp, main_thread_.sp);
   __builtin_unreachable();
 }
 
 void Engine::run_thread() {
+  bool thrown = false;
   try {
     job_->body(job_->args);
   } catch (...) {
-    fail(SOFTGPU_KERNEL_TRAP, "a C++ exception left the kernel: device code has none");
+    thrown = true;  // and out of the handler first, so that the exception is destroyed
   }
+  if (thrown) fail(SOFTGPU_KERNEL_TRAP, "a C++ exception left the kernel: device code has none");
 }
 
 void Engine::stack_main() {
@@ -197,5 +221,5 @@ SoftgpuKernelStatus run_blocks(const BlockJob& job, std::uint64_t first, std::ui
 }  // namespace tidemark::softgpu
 
 extern "C" void softgpu_stack_main() {
-  tidemark::softgpu::t_state.engine->stack_main();
+  tidemark::softgpu::thread_state()->engine->stack_main();
 }

@@ -11,8 +11,10 @@ namespace tidemark::softgpu {
 struct BarrierVotes {
   unsigned arrived = 0, in_favour = 0;
 };
-// __syncthreads and its voting forms. Threads that have exited count as arrived.
-BarrierVotes block_barrier(bool vote);
+// __syncthreads and its voting forms. Threads that have exited count as arrived. The votes stay until the next barrier
+// opens, and it cannot open before this thread has come to it.
+void block_barrier(bool vote);
+BarrierVotes barrier_votes();
 
 enum class WarpOp : std::uint8_t {
   Sync,
@@ -39,7 +41,8 @@ struct ShuffleArgs {
 // Waits until every live lane of the mask has made the same call with the same mask; returns this lane's result.
 std::uint64_t warp_call(WarpOp op, std::uint32_t mask, std::uint64_t value = 0, ShuffleArgs args = {});
 // The lanes that reach the same __activemask() together: it is answered when no other thread of the block can run.
-std::uint32_t warp_active_mask();
+// `place` is an address of its own for each place in the source.
+std::uint32_t warp_active_mask(const void* place);
 // Lets the other threads of the block run: for loops that wait for one of them.
 void yield_thread();
 
@@ -55,7 +58,7 @@ bool inside_kernel();
 struct BlockJob {
   const char* name;
   const SoftgpuLaunch* launch;
-  // Flat: runs all threads of the block whose index is in t_state. Otherwise: the body of one thread.
+  // Flat: runs all threads of the block whose index is in thread_state(). Otherwise: the body of one thread.
   void (*body)(void* args);
   void* args;
   bool flat;

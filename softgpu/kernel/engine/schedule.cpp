@@ -146,18 +146,18 @@ void Engine::refuse_mask(WarpOp op) {
   fail(SOFTGPU_KERNEL_DIVERGENT_SYNC, std::string(name_of(op)) + " with a mask that does not name the caller");
 }
 
-BarrierVotes Engine::barrier(bool vote) {
+// The switch is the last thing it does: a jump, so that nothing but the switch itself saves registers.
+[[gnu::always_inline]] inline void Engine::barrier(bool vote) {
   votes_ += vote;
-  if (++arrived_ != live_count_) {
-    wait();
-    return result_;
-  }
-  // A flat kernel is a single fiber: it always gets here.
-  if (flat_) [[unlikely]]
-    refuse_in_flat("__syncthreads");
+  if (++arrived_ != live_count_) return wait();
+  pass_barrier();
+}
+
+// The last to arrive opens it and goes on. A flat kernel is a single fiber: it always gets here.
+[[gnu::noinline]] void Engine::pass_barrier() {
+  if (flat_) refuse_in_flat("__syncthreads");
   open_barrier();
   turn_ &= ~bit(lane());
-  return result_;
 }
 
 // All that live are at the barrier: who waits need not be remembered.
@@ -211,12 +211,12 @@ void Engine::thread_exited() {
   if (warps_[warp_].waiting) finish_calls(warp_);
 }
 
-LaneMask Engine::active_mask(const void* site) {
+LaneMask Engine::active_mask(const void* place) {
   if (flat_) [[unlikely]]
     refuse_in_flat("__activemask");
   Warp& warp = warps_[warp_];
   unsigned const self = lane();
-  warp.active_site[self] = site;
+  warp.active_place[self] = place;
   warp.at_active |= bit(self);
   wait();
   return static_cast<LaneMask>(warp.result[self]);
@@ -227,16 +227,28 @@ bool Engine::answer_active_mask() {
   for (unsigned w = 0; w < warp_count(); ++w) {
     Warp& warp = warps_[w];
     if (!warp.at_active) continue;
-    const void* const site = warp.active_site[lowest(warp.at_active)];
+    const void* const place = warp.active_place[lowest(warp.at_active)];
     LaneMask together = 0;
     for (LaneMask rest = warp.at_active; rest; rest &= rest - 1)
-      if (warp.active_site[lowest(rest)] == site) together |= bit(lowest(rest));
+      if (warp.active_place[lowest(rest)] == place) together |= bit(lowest(rest));
     for (LaneMask rest = together; rest; rest &= rest - 1) warp.result[lowest(rest)] = together;
     warp.at_active &= ~together;
     wake(w, together);
     return true;
   }
   return false;
+}
+
+// The engine is found through the OS thread, not handed in by the kernel: a kernel would keep the pointer on its stack,
+// where it can be read only after the switch to that stack.
+void block_barrier(bool vote) {
+  t_state.engine->barrier(vote);
+}
+BarrierVotes barrier_votes() {
+  return t_state.engine->votes();
+}
+std::uint64_t warp_call(WarpOp op, std::uint32_t mask, std::uint64_t value, ShuffleArgs args) {
+  return t_state.engine->warp_call(call_key(op, mask), value, args);
 }
 
 }  // namespace tidemark::softgpu

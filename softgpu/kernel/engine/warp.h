@@ -31,7 +31,7 @@ struct Warp {
   std::array<std::uint64_t, kWarpLanes> result;
 
   LaneMask at_active = 0;  // lanes in __activemask, each with the place in the source
-  std::array<const void*, kWarpLanes> active_site;
+  std::array<const void*, kWarpLanes> active_place;
 
   // The lanes that `lane`'s call waits for, if they are all there with the same call; otherwise 0.
   LaneMask complete_group(unsigned lane, LaneMask live) const {

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fatbinary_section.h>
 #include <gtest/gtest.h>
+#include <runtime_launch.h>  // generated
 
 #include <algorithm>
 #include <string>
@@ -14,15 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "runtime_launch.h"
 #include "tests/unit/softgpu/runtime/fake_driver.h"
 
 namespace {
-
-std::vector<std::string>& names_taken_by_dlsym() {
-  static auto& names = *new std::vector<std::string>;
-  return names;
-}
 
 FakeDriver& fake() {
   static FakeDriver& driver = reinterpret_cast<FakeDriverFn>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "fake_driver"))();
@@ -61,6 +56,13 @@ std::vector<FakeRequest> expected_requests() {
 }  // namespace
 
 #ifndef TIDEMARK_SANITIZED
+namespace {
+std::vector<std::string>& names_taken_by_dlsym() {
+  static auto& names = *new std::vector<std::string>;
+  return names;
+}
+}  // namespace
+
 // Stands before the C library's, so that the runtime's look-ups can be seen. Sanitizers want to stand there themselves.
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) noexcept {
   using Dlsym = void* (*)(void*, const char*);
@@ -111,7 +113,7 @@ TEST_F(Runtime, DriverErrorsKeepTheirNumberOrBecomeUnknown) {
         Case{CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound}, Case{CUDA_ERROR_NOT_SUPPORTED, cudaErrorNotSupported},
         Case{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cudaErrorStreamCaptureUnsupported},
         Case{CUDA_ERROR_CONTEXT_ALREADY_CURRENT, cudaErrorUnknown},
-        Case{static_cast<CUresult>(123456), cudaErrorUnknown}}) {
+        Case{static_cast<CUresult>(1000), cudaErrorUnknown}}) {
     fake().results["cuMemAlloc"] = c.driver;
     void* pointer = nullptr;
     EXPECT_EQ(cudaMalloc(&pointer, 1), c.runtime) << c.driver;
@@ -158,8 +160,8 @@ TEST_F(Runtime, EveryErrorHasNameAndText) {
   EXPECT_STREQ(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
   EXPECT_STREQ(cudaGetErrorString(cudaSuccess), "no error");
-  EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(77777)), "unrecognized error code");
-  EXPECT_STREQ(cudaGetErrorString(static_cast<cudaError_t>(77777)), "unrecognized error code");
+  EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(9999)), "unrecognized error code");
+  EXPECT_STREQ(cudaGetErrorString(static_cast<cudaError_t>(9999)), "unrecognized error code");
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 

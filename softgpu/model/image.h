@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tidemark::softgpu {
@@ -13,7 +12,13 @@ namespace tidemark::softgpu {
 struct ImageNames {
   enum class Kind : std::uint8_t { Invalid, Ptx, Elf, Fatbin } kind = Kind::Invalid;
   std::vector<std::string> kernels;
-  std::vector<std::pair<std::string, std::uint64_t>> variables;  // with size in bytes
+  struct Variable {
+    std::string name;
+    std::uint64_t bytes = 0;
+    bool managed = false;
+    bool operator==(const Variable&) const = default;
+  };
+  std::vector<Variable> variables;
 };
 
 // The length of an image that came without one. 0: neither text nor ELF nor fat binary.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "softgpu/driver/image.h"
+#include "softgpu/model/image.h"
 
 #include <elf.h>
 
@@ -49,7 +49,7 @@ ImageNames read_elf(std::span<const std::byte> bytes) {
       auto const symbol = load<Elf64_Sym>(bytes, s->sh_offset + at);
       if (!symbol) break;
       if (ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size != 0)
-        names.variables.emplace_back(text_at(bytes, strings->sh_offset + symbol->st_name), symbol->st_size);
+        names.variables.push_back({text_at(bytes, strings->sh_offset + symbol->st_name), symbol->st_size});
     }
   }
   return names;
@@ -63,12 +63,8 @@ bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-void skip_spaces(std::string_view& text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-}
-
 std::string_view next_word(std::string_view& text) {
-  skip_spaces(text);
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   std::size_t n = 0;
   while (n < text.size() && (is_name(text[n]) || text[n] == '.')) ++n;
   if (n == 0 && !text.empty()) n = 1;
@@ -86,7 +82,7 @@ std::uint64_t type_bytes(std::string_view type) {
 }
 
 // ".global .align 4 .b8 name[400] = {…}" — after the state space: qualifiers, a type, a name, perhaps a length.
-std::optional<std::pair<std::string, std::uint64_t>> read_variable(std::string_view text) {
+std::optional<ImageNames::Variable> read_variable(std::string_view text) {
   std::uint64_t element = 0;
   for (int i = 0; i < 16; ++i) {
     std::string_view const word = next_word(text);
@@ -103,7 +99,7 @@ std::optional<std::pair<std::string, std::uint64_t>> read_variable(std::string_v
         std::from_chars(number.data(), number.data() + number.size(), count);
       }
       if (element == 0 || count > (std::uint64_t{1} << 40)) return std::nullopt;
-      return std::pair{std::string(word), element * count};
+      return ImageNames::Variable{std::string(word), element * count};
     }
   }
   return std::nullopt;
@@ -113,7 +109,10 @@ ImageNames read_ptx(std::string_view text) {
   ImageNames names{.kind = ImageNames::Kind::Ptx};
   int depth = 0;
   while (!text.empty()) {
-    skip_spaces(text);
+    if (is_space(text.front())) {
+      text.remove_prefix(1);
+      continue;
+    }
     if (text.starts_with("//")) {
       text.remove_prefix(std::min(text.find('\n'), text.size()));
       continue;

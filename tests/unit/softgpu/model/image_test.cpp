@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "softgpu/model/image.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string_view>
+
+namespace tidemark::softgpu {
+namespace {
+
+ImageNames read(std::string_view text) {
+  return read_image({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+}
+
+constexpr std::string_view kPtx = R"(
+//
+// Generated, with a comment that says .entry ghost(
+//
+.version 9.0
+.target sm_75
+.address_size 64
+/* .entry another_ghost( */
+.global .align 4 .f32 scale = 0f3F800000;
+.global .align 16 .b8 table[400];
+.const .align 8 .u64 limit;
+.visible .entry _Z3addPfi(
+  .param .u64 _Z3addPfi_param_0,
+  .param .u32 _Z3addPfi_param_1
+)
+{
+  .reg .pred %p<2>;
+  .shared .align 4 .b8 inner[64];
+  ret;
+}
+.entry second()
+{
+  ret;
+}
+)";
+
+TEST(Image, PtxGivesItsEntriesAndVariables) {
+  auto const names = read(kPtx);
+  EXPECT_EQ(names.kind, ImageNames::Kind::Ptx);
+  EXPECT_EQ(names.kernels, (std::vector<std::string>{"_Z3addPfi", "second"}));
+  ASSERT_EQ(names.variables.size(), 3u);
+  EXPECT_EQ(names.variables[0], (ImageNames::Variable{"scale", 4}));
+  EXPECT_EQ(names.variables[1], (ImageNames::Variable{"table", 400}));
+  EXPECT_EQ(names.variables[2], (ImageNames::Variable{"limit", 8}));
+}
+
+TEST(Image, OtherTextIsInvalid) {
+  EXPECT_EQ(read("hello").kind, ImageNames::Kind::Invalid);
+  EXPECT_EQ(read("").kind, ImageNames::Kind::Invalid);
+}
+
+TEST(Image, AFatBinaryIsRecognisedAndNotReadFurther) {
+  std::uint32_t const words[] = {0xBA55ED50, 0, 0, 0};
+  auto const names = read({reinterpret_cast<const char*>(words), sizeof words});
+  EXPECT_EQ(names.kind, ImageNames::Kind::Fatbin);
+  EXPECT_TRUE(names.kernels.empty());
+}
+
+// The smallest ELF with one kernel section and one variable.
+std::string small_elf() {
+  struct File {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[4];
+    char names[32];
+    Elf64_Sym symbols[2];
+    char strings[16];
+  } f{};
+  std::memcpy(f.header.e_ident, ELFMAG, SELFMAG);
+  f.header.e_shoff = offsetof(File, sections);
+  f.header.e_shnum = 4;
+  f.header.e_shstrndx = 1;
+  std::memcpy(f.names, "\0.text._Z1kv\0.symtab\0", 21);
+  std::memcpy(f.strings, "\0counter\0", 9);
+  f.sections[0].sh_name = 1;
+  f.sections[1] = {.sh_name = 0, .sh_type = SHT_STRTAB, .sh_offset = offsetof(File, names), .sh_size = sizeof f.names};
+  f.sections[2] = {.sh_name = 13,
+                   .sh_type = SHT_SYMTAB,
+                   .sh_offset = offsetof(File, symbols),
+                   .sh_size = sizeof f.symbols,
+                   .sh_link = 3};
+  f.sections[3] = {.sh_type = SHT_STRTAB, .sh_offset = offsetof(File, strings), .sh_size = sizeof f.strings};
+  f.symbols[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_size = 12};
+  return std::string(reinterpret_cast<const char*>(&f), sizeof f);
+}
+
+TEST(Image, ACubinGivesItsSectionsAndSymbols) {
+  auto const names = read(small_elf());
+  EXPECT_EQ(names.kind, ImageNames::Kind::Elf);
+  EXPECT_EQ(names.kernels, std::vector<std::string>{"_Z1kv"});
+  ASSERT_EQ(names.variables.size(), 1u);
+  EXPECT_EQ(names.variables[0], (ImageNames::Variable{"counter", 12}));
+}
+
+TEST(Image, EveryTruncationOfAnElfGivesAnAnswer) {
+  std::string const whole = small_elf();
+  for (std::size_t n = 0; n < whole.size(); ++n) read(std::string_view(whole).substr(0, n));
+}
+
+TEST(Image, LengthIsFoundForTextAndElf) {
+  std::string const text(kPtx);
+  EXPECT_EQ(image_length(text.c_str()), text.size());
+  std::string const elf = small_elf();
+  EXPECT_GT(image_length(elf.data()), sizeof(Elf64_Ehdr));
+  unsigned char const noise[64] = {1, 2, 3, 4};
+  EXPECT_EQ(image_length(noise), 0u);
+}
+
+}  // namespace
+}  // namespace tidemark::softgpu
