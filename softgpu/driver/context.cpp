@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/kernels.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -83,6 +83,7 @@ CUresult create_context(CUcontext* out, unsigned flags, CUdevice ordinal) {
 void deactivate_primary(Call& call, Device& device) {
   if (!device.primary_active) return;
   empty_context(call, device.primary);
+  if (!call.driver.dry_run) restore_symbols();
   device.primary_active = false;
 }
 
@@ -133,8 +134,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice ordinal) {
 
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
   return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
+    // Documented: resetting does not release, and releasing stays safe afterwards.
     deactivate_primary(call, device);
-    device.primary_references = 0;
     return CUDA_SUCCESS;
   });
 }

@@ -141,6 +141,7 @@ struct Builder {
   void operator()(const HostOp& op) {
     item.kind = ItemKind::Host;
     item.name = "host function";
+    item.run_always = op.always;
     item.run = [call = op.call] {
       call();
       return 0;
