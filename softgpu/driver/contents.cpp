@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "softgpu/driver/module.h"
+#include "softgpu/driver/observe.h"
 
 namespace tidemark::softgpu {
 namespace {
@@ -21,6 +22,7 @@ void free_blocks(Driver& driver, CUcontext context) {
     switch (block->kind) {
       case MemoryKind::Pool:
         if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded);
+        observe_released(driver, *block);
         free_pool_block(block);
         return;
       case MemoryKind::Graph:
