@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look-up of entry points by name and version. Compiled with SOFTGPU_PUBLIC_NAMES: the addresses given out are those of
-// the exported functions.
+// The look-up of entry points by name and version. Compiled with SOFTGPU_PUBLIC_NAMES: the addresses given out are
+// those of the exported functions.
 #include "softgpu/driver/procs.h"
 
 #define __CUDA_API_VERSION_INTERNAL
@@ -37,7 +37,8 @@ const Proc kProcs[] = {
 
 }  // namespace
 
-CUresult tidemark::softgpu::look_up(const char* name, void** out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+CUresult tidemark::softgpu::look_up(const char* name, void** out, int version, cuuint64_t flags,
+                                    CUdriverProcAddressQueryResult* status) {
   if (name == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = nullptr;
   auto const answer = [&](CUdriverProcAddressQueryResult s, CUresult result) {

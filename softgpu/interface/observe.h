@@ -81,9 +81,9 @@ typedef struct SoftgpuWorkEvent {
   uint32_t grid[3], block[3];
   uint32_t static_shared_bytes, dynamic_shared_bytes, registers_per_thread;
   int cooperative;
-  uint64_t bytes;                         /* copy, set */
-  uint32_t value;                         /* set */
-  int source_kind, destination_kind;      /* copy; a set has a destination */
+  uint64_t bytes;                        /* copy, set */
+  uint32_t value;                        /* set */
+  int source_kind, destination_kind;     /* copy; a set has a destination */
   int source_device, destination_device; /* copy: where that memory is */
 } SoftgpuWorkEvent;
 
