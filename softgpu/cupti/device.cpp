@@ -3,83 +3,64 @@
 
 #include <dlfcn.h>
 
-#include <string>
-
 #include "base/log.h"
+#include "softgpu/interface/device_link.h"
 #include "softgpu/interface/observe_runtime.h"
 
 namespace tidemark::softgpu::cupti {
 namespace {
 
-constexpr const char* kDriver = "libcuda.so.1";
 constexpr const char* kRuntime = "libcudart.so.13";
 
-// The library path first, as for any program; then beside this library.
-void* open_driver() {
-  if (void* const found = dlopen(kDriver, RTLD_NOW)) return found;
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<void*>(&open_driver), &self) == 0 || self.dli_fname == nullptr) return nullptr;
-  std::string path = self.dli_fname;
-  std::size_t const slash = path.rfind('/');
-  if (slash == std::string::npos) return nullptr;
-  return dlopen(path.replace(slash + 1, std::string::npos, kDriver).c_str(), RTLD_NOW);
+bool find_all(const DeviceLink& link, Device& d) {
+  auto const find = [&](const char* name, auto& out) {
+    out = reinterpret_cast<std::remove_reference_t<decltype(out)>>(link.driver_symbol(name));
+    return out != nullptr;
+  };
+  return find("softgpu_observe", d.observe) && find("softgpu_clock", d.clock) &&
+         find("softgpu_clock_is_simulated", d.clock_is_simulated) &&
+         find("softgpu_current_context", d.current_context) && find("softgpu_kernel_name", d.kernel_name) &&
+         find("softgpu_resources", d.resources) && find("cuCtxGetId", d.context_id) &&
+         find("cuCtxGetDevice_v2", d.context_device) && find("cuStreamGetId", d.stream_id) &&
+         find("cuStreamGetCtx", d.stream_context) && find("cuDeviceGetCount", d.device_count) &&
+         find("cuDeviceGetAttribute", d.device_attribute) && find("cuDeviceGetName", d.device_name) &&
+         find("cuDeviceTotalMem_v2", d.device_memory) && find("cuDeviceGetUuid_v2", d.device_uuid);
 }
 
-template <class Function>
-bool find(void* library, const char* name, Function& out) {
-  out = reinterpret_cast<Function>(dlsym(library, name));
-  return out != nullptr;
-}
-
-bool find_all(void* library, Device& d) {
-  return find(library, "softgpu_observe", d.observe) && find(library, "softgpu_clock", d.clock) &&
-         find(library, "softgpu_clock_is_simulated", d.clock_is_simulated) &&
-         find(library, "softgpu_current_context", d.current_context) &&
-         find(library, "softgpu_kernel_name", d.kernel_name) && find(library, "softgpu_resources", d.resources) &&
-         find(library, "cuCtxGetId", d.context_id) && find(library, "cuCtxGetDevice_v2", d.context_device) &&
-         find(library, "cuStreamGetId", d.stream_id) && find(library, "cuStreamGetId_ptsz", d.stream_id_per_thread) &&
-         find(library, "cuStreamGetCtx", d.stream_context) && find(library, "cuDeviceGetCount", d.device_count) &&
-         find(library, "cuDeviceGetAttribute", d.device_attribute) && find(library, "cuDeviceGetName", d.device_name) &&
-         find(library, "cuDeviceTotalMem_v2", d.device_memory) && find(library, "cuDeviceGetUuid_v2", d.device_uuid);
-}
-
-const Device* open_device() {
-  void* const library = open_driver();
-  if (library == nullptr) return nullptr;
+const Device* find_device() {
   static Device found{};
-  if (find_all(library, found)) return &found;
+  const DeviceLink* const link = device_link();
+  if (link != nullptr && find_all(*link, found)) return &found;
   say_once("no observer", "softgpu", "this libcupti only works with softgpu's own libcuda");
   return nullptr;
 }
 
 // Never loaded from here. A runtime that comes later asks libcuda for the observer itself.
-void* loaded_runtime() {
-  return dlopen(kRuntime, RTLD_NOW | RTLD_NOLOAD);
+template <class Function>
+Function find_in_runtime(const char* name) {
+  void* const runtime = dlopen(kRuntime, RTLD_NOW | RTLD_NOLOAD);
+  if (runtime == nullptr) return nullptr;
+  auto const found = reinterpret_cast<Function>(dlsym(runtime, name));
+  dlclose(runtime);  // the runtime is never unloaded; only the count goes back
+  return found;
 }
 
 }  // namespace
 
 const Device* device() {
-  static const Device* const found = open_device();
+  static const Device* const found = find_device();
   return found;
 }
 
 void set_observer(const SoftgpuObserver* observer) {
   if (const Device* const d = device()) d->observe(observer);
-  void* const runtime = loaded_runtime();
-  if (runtime == nullptr) return;
-  decltype(&softgpu_runtime_observe) observe = nullptr;
-  if (find(runtime, "softgpu_runtime_observe", observe)) observe(observer);
-  dlclose(runtime);
+  if (auto const observe = find_in_runtime<decltype(&softgpu_runtime_observe)>("softgpu_runtime_observe"))
+    observe(observer);
 }
 
 const char* runtime_kernel_name(const void* func) {
-  // Asked from inside of a call of the runtime: it is loaded, and stays so.
-  static auto const name_of = [] {
-    decltype(&softgpu_runtime_kernel_name) found = nullptr;
-    if (void* const runtime = loaded_runtime()) find(runtime, "softgpu_runtime_kernel_name", found);
-    return found;
-  }();
+  // Asked from inside of a call of the runtime: it is loaded.
+  static auto const name_of = find_in_runtime<decltype(&softgpu_runtime_kernel_name)>("softgpu_runtime_kernel_name");
   return name_of != nullptr ? name_of(func) : nullptr;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device as this library sees it: softgpu's libcuda.so.1, opened at the first need. Nothing is linked. Threads:
+// The device as this library sees it: what it needs of libcuda.so.1 besides device_link(). Threads: any.
 // any.
 #pragma once
 #include <cudaTypedefs.h>
@@ -20,7 +20,6 @@ struct Device {
   PFN_cuCtxGetId_v12000 context_id;
   PFN_cuCtxGetDevice_v13000 context_device;
   PFN_cuStreamGetId_v12000 stream_id;
-  PFN_cuStreamGetId_v12000_ptsz stream_id_per_thread;
   PFN_cuStreamGetCtx_v9020 stream_context;
   PFN_cuDeviceGetCount_v2000 device_count;
   PFN_cuDeviceGetAttribute_v2000 device_attribute;

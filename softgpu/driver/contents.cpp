@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "softgpu/driver/graph_exec.h"
+#include "softgpu/driver/graph_memory.h"
 #include "softgpu/driver/module.h"
 #include "softgpu/driver/observe.h"
 
@@ -79,6 +81,8 @@ void free_contents(Call& call, CUcontext context) {
       if (block != variable.blocks.end() && block->second->context == context) variable.blocks.erase(block);
     }
   });
+  drop_executables(driver, context);
+  free_graph_memory(driver, context);
   free_blocks(driver, context);
 }
 

@@ -56,10 +56,12 @@ CUcontext make_context(Driver& driver, Device& device, unsigned flags) {
 }
 
 void empty_context(Call& call, CUcontext context) {
+  for (Stream* const stream : context->streams) abandon_capture(call, static_cast<CUstream_st*>(stream));
   call.engine().wait_group(call.lock, *context);
   free_contents(call, context);
   for (Stream* const stream : context->streams) call.driver.streams.destroy(static_cast<CUstream_st*>(stream));
   context->streams.clear();
+  context->spare_lanes.clear();
   context->per_thread_streams.clear();
   context->peers.clear();
   context->error = 0;
@@ -290,7 +292,7 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext context, unsigned* version) {
 
 CUresult CUDAAPI cuCtxSynchronize(void) {
   return with_context([&](Call& call) -> CUresult {
-    if (is_capture_forbidden(call)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (call.context->captures != 0 || is_capture_forbidden(call)) return capture_violated_context(call, call.context);
     call.engine().wait_group(call.lock, *call.context);
     reap_streams(call.driver, call.context);
     settle_pools(call.driver);
@@ -302,6 +304,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
   if (context == nullptr) return cuCtxSynchronize();
   return with_driver([&](Call& call) -> CUresult {
     if (!is_context(call, context)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->captures != 0 || is_capture_forbidden(call)) return capture_violated_context(call, context);
     call.engine().wait_group(call.lock, *context);
     settle_pools(call.driver);
     return static_cast<CUresult>(context->error);

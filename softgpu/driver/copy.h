@@ -7,8 +7,16 @@ namespace tidemark::softgpu {
 
 enum class Place : std::uint8_t { Pageable, Pinned, Managed, Device, Invalid };
 
-// Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed.
-Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes);
+// Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed. To a graph's
+// node its graph's memory is there before the launch that brings it.
+Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph = false);
+
+// Rows of `width` bytes, `pitch` apart, in slices that are `slice` apart; none of the counts is zero.
+struct Strides {
+  std::uint64_t width = 0, pitch = 0, rows = 1, slice = 0, slices = 1;
+};
+// From the first to the last byte. Nothing: it does not fit into an address.
+std::optional<std::uint64_t> strided_span(const Strides& strides);
 
 enum class Waiting : std::uint8_t { Sync, Async };
 
@@ -16,6 +24,12 @@ enum class Waiting : std::uint8_t { Sync, Async };
 CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting);
 // The general form of the API, as a strided copy. Nothing: an argument is wrong.
 std::optional<CopyOp> from_3d(Driver& driver, const CUDA_MEMCPY3D& p);
-CUresult check_copy(Driver& driver, CopyOp& op);
+CUresult check_copy(Driver& driver, CopyOp& op, bool in_graph = false);
+struct CheckedSet {
+  CUresult result = CUDA_SUCCESS;
+  Place place = Place::Device;
+  bool nothing = false;  // no bytes
+};
+CheckedSet check_set(Driver& driver, const SetOp& op, bool in_graph = false);
 
 }  // namespace tidemark::softgpu

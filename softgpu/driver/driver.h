@@ -18,6 +18,11 @@
 
 namespace tidemark::softgpu {
 
+struct GraphObjects;
+class GraphHeap;
+struct GraphBacking;
+struct GraphAllocation;
+
 struct Device {
   int ordinal = 0;
   std::unique_ptr<Ledger> ledger;
@@ -29,6 +34,10 @@ struct Device {
   unsigned primary_flags = 0;
   CUmemoryPool default_pool = nullptr;
   CUmemoryPool current_pool = nullptr;
+  // Memory of graphs: address space, physical memory, and allocations that launches have left to the program.
+  std::shared_ptr<GraphHeap> graph_heap;
+  std::vector<std::shared_ptr<GraphBacking>> graph_backings;
+  std::vector<std::shared_ptr<GraphAllocation>> graph_allocations;
   PoolCounter graph_used, graph_reserved;
 };
 
@@ -59,6 +68,8 @@ class Driver {
   HandlePool<CUarray_st> arrays;
   HandlePool<CUmipmappedArray_st> mipmapped_arrays;
   HandlePool<PhysicalMemory> physical;
+  GraphObjects& graph;
+  std::vector<std::shared_ptr<Capture>> captures;  // under way
 
   std::uint64_t next_id() { return ++last_id_; }
   Device* device(CUdevice ordinal) {
@@ -66,7 +77,8 @@ class Driver {
                ? devices[static_cast<std::size_t>(ordinal)].get()
                : nullptr;
   }
-  std::atomic<bool> forked{false};
+  std::atomic<bool> forked{false};  // in a child: contexts do not survive fork
+  std::atomic<bool> ended{false};   // the process is being torn down
 
  private:
   explicit Driver(Config read);
@@ -110,6 +122,8 @@ CUresult with_context(F f) {
   }
 }
 
+// A number for the calling thread, from 1.
+std::uint64_t thread_number();
 // The context on top of the calling thread's stack, or nullptr.
 std::vector<CUcontext>& context_stack();
 CUcontext current_context(Driver& driver);

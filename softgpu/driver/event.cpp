@@ -22,6 +22,8 @@ CUresult record(CUevent event, CUstream handle, unsigned flags) {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr || stream->context != event->context) return CUDA_ERROR_INVALID_HANDLE;
     if (is_capturing(stream)) return capture_record(call, stream, event, flags);
+    // The external form is a node of a graph, or nothing.
+    if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
     event->capture.reset();
     event->captured_nodes.clear();
     Item item;
@@ -35,6 +37,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   return with_event(start, [&](Call& call) -> CUresult {
     if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (call.driver.events.check(end) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    for (CUevent const e : {start, end})
+      if (e->capture) return CUDA_ERROR_CAPTURED_EVENT;
     for (CUevent const e : {start, end})
       if (!e->ticket || (e->flags & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
     for (CUevent const e : {start, end})

@@ -130,9 +130,30 @@ CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& sh
   if (kernel->params_known && !kernel->params.empty() && !has_arguments) return CUDA_ERROR_INVALID_VALUE;
   KernelOp op{.kernel = kernel, .launch = shape, .function = function};
   if (kernel->params_known && has_arguments) copy_arguments(*arguments, *kernel, op);
+  if (arguments->packed != nullptr) op.packed.assign(arguments->packed, arguments->packed + arguments->packed_bytes);
   if (call.driver.checker != nullptr && has_arguments) note_touches(call.driver, *arguments, *kernel, op);
   *out = std::move(op);
   return CUDA_SUCCESS;
+}
+
+CUresult apply_attribute(const CUlaunchAttribute& attribute, SoftgpuLaunch& shape) {
+  switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: shape.cooperative = attribute.value.cooperative != 0; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      // In dry run a cluster is only a shape; on the CPU its shared memory would have to be shared.
+      if (Driver::get().dry_run) return CUDA_SUCCESS;
+      return static_cast<CUresult>(softgpu_not_supported("cuLaunchKernelEx with thread block clusters"));
+    default: return static_cast<CUresult>(softgpu_not_supported("a launch attribute of cuLaunchKernelEx"));
+  }
 }
 
 std::vector<std::uint32_t> packed_offsets(const CUkern_st& kernel) {
@@ -159,30 +180,10 @@ CUresult launch(CUfunction function, const SoftgpuLaunch& shape, CUstream handle
     KernelOp op;
     if (CUresult const wrong = prepare_launch(call, function, shape, params, extra, &op); wrong != CUDA_SUCCESS)
       return wrong;
-    op.fault = fault_launch(call.driver);
+    // Of a graph's kernels each launch counts, not the capture.
+    if (!is_capturing(stream)) op.fault = fault_launch(call.driver);
     return issue(call, stream, std::move(op));
   });
-}
-
-// What a launch attribute asks of a software device: nothing, a flag, or something it has not.
-CUresult apply_attribute(const CUlaunchAttribute& attribute, SoftgpuLaunch& shape) {
-  switch (attribute.id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: shape.cooperative = attribute.value.cooperative != 0; return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      // In dry run a cluster is only a shape; on the CPU its shared memory would have to be shared.
-      if (Driver::get().dry_run) return CUDA_SUCCESS;
-      return static_cast<CUresult>(softgpu_not_supported("cuLaunchKernelEx with thread block clusters"));
-    default: return static_cast<CUresult>(softgpu_not_supported("a launch attribute of cuLaunchKernelEx"));
-  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 namespace tidemark::softgpu {
 
+// What a launch attribute asks of a software device: nothing, a flag, or something it has not.
+CUresult apply_attribute(const CUlaunchAttribute& attribute, SoftgpuLaunch& shape);
 CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& shape, void** params, void** extra,
                         KernelOp* out);
 

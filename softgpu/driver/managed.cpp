@@ -43,6 +43,7 @@ CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& l
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     Block* const block = managed_block(call.driver, address, bytes);
     if (block == nullptr || flags != 0 || !known_location(call.driver, location)) return CUDA_ERROR_INVALID_VALUE;
+    if (is_capturing(stream)) return capture_violated(call, stream);
     move_to(call.driver, *block, bytes, location);
     return issue(call, stream, EmptyOp{});
   });

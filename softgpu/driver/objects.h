@@ -37,6 +37,9 @@ struct CUctx_st : tidemark::softgpu::StreamGroup {
   std::set<int> peers;  // devices whose memory this context may use
   std::map<std::uint64_t, CUstream> per_thread_streams;
   CUstream legacy_handle = nullptr;
+  int captures = 0;                   // streams of it that capture
+  int blocking_captures = 0;          // of these, such as the legacy stream would have to wait for
+  std::vector<CUstream> spare_lanes;  // streams of ours for graph launches, given back by executable graphs
 };
 
 struct CUstream_st : tidemark::softgpu::Stream {
@@ -60,6 +63,7 @@ struct CUevent_st {
 struct CUmemPoolHandle_st {
   int device = 0;
   bool is_default = false;
+  bool destroyed = false;  // the program is done with it; lives on until nothing of it is in use
   CUmemPoolProps props{};
   std::unique_ptr<tidemark::softgpu::StreamPool> pool;
   std::map<int, CUmemAccess_flags> access;

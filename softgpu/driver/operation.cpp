@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "softgpu/driver/operation.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "softgpu/driver/capture.h"
@@ -67,18 +68,23 @@ struct Builder {
     for (auto const& device : driver.devices) device->memory->note_touched();
   }
 
-  // Mapped memory can be unmapped while work on it is queued: that is the work's error, never a crash of the program.
-  void check_again(std::initializer_list<Touch> ranges) {
-    for (Touch const& range : ranges) {
-      Block const* const block = driver.blocks.find(range.address);
-      if (block == nullptr || block->kind != MemoryKind::Mapped) continue;
-      item.precheck = [&d = driver, all = std::vector<Touch>(ranges)] {
-        for (Touch const& t : all)
-          if (place_of(d, t.address, t.bytes) == Place::Invalid) return static_cast<int>(CUDA_ERROR_ILLEGAL_ADDRESS);
-        return 0;
-      };
+  bool is_mapping(const Touch& range) {
+    Block const* const block = driver.blocks.find(range.address);
+    return block != nullptr && block->kind == MemoryKind::Mapped;
+  }
+
+  // Mapped memory can be unmapped while work on it is queued, and a graph can be launched after its memory has gone:
+  // that is the work's error, never a crash of the program. The touches are memory that the device knew.
+  void check_again(bool in_graph) {
+    if (!in_graph && std::none_of(touches.begin(), touches.end(), [&](const Touch& t) { return is_mapping(t); }))
       return;
-    }
+    item.precheck = [&d = driver, ranges = touches, in_graph] {
+      for (Touch const& t : ranges) {
+        Place const place = place_of(d, t.address, t.bytes, in_graph);
+        if (place == Place::Invalid || place == Place::Pageable) return static_cast<int>(CUDA_ERROR_ILLEGAL_ADDRESS);
+      }
+      return 0;
+    };
   }
 
   void operator()(const EmptyOp&) { item.name = "empty"; }
@@ -104,9 +110,9 @@ struct Builder {
     Touch const source{.address = op.source, .bytes = span(op.source_pitch, op.source_slice)};
     Touch const destination{
         .address = op.destination, .bytes = span(op.destination_pitch, op.destination_slice), .writes = true};
-    if (op.source_is_device) touches.push_back(source);
+    if (op.source_is_device && !op.staged) touches.push_back(source);
     if (op.destination_is_device) touches.push_back(destination);
-    op.staged ? check_again({destination}) : check_again({source, destination});
+    check_again(op.described != nullptr);
     // In dry run a large copy to the device would only cost host memory: nothing computes with it.
     if (driver.dry_run && op.destination_is_device && op.bytes() > driver.config.dry_copy_limit.n) return;
     note_touched();
@@ -122,7 +128,7 @@ struct Builder {
     std::uint64_t const row = op.width * op.element_bytes;
     if (row == 0 || op.height == 0) return;
     touches.push_back({.address = op.destination, .bytes = (op.height - 1) * op.pitch + row, .writes = true});
-    check_again({touches.back()});
+    check_again(op.in_graph);
     if (driver.dry_run && row * op.height > driver.config.dry_copy_limit.n) return;
     note_touched();
     item.run = [op] {

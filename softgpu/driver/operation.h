@@ -16,6 +16,7 @@ struct KernelOp {
   // The arguments' bytes, copied at the call, and a pointer to each. Empty in dry run when their sizes are unknown.
   std::vector<std::byte> bytes;
   std::vector<std::uint32_t> offsets;
+  std::vector<std::byte> packed;  // as the program gave them, where it gave one buffer
   std::vector<Touch> touches;
   CUfunction function = nullptr;
   CUresult fault = CUDA_SUCCESS;  // injected
@@ -29,6 +30,8 @@ struct CopyOp {
   std::uint64_t width = 0, height = 1, depth = 1;
   bool source_is_device = true, destination_is_device = true;
   std::shared_ptr<std::vector<std::byte>> staged;
+  // Of a graph's node: how the program described it. Its memory may have gone by the time of a launch.
+  std::shared_ptr<const CUDA_MEMCPY3D> described;
   std::uint64_t bytes() const { return width * height * depth; }
 };
 
@@ -38,6 +41,7 @@ struct SetOp {
   std::uint32_t value = 0;
   std::uint32_t element_bytes = 1;
   std::uint64_t width = 0, height = 1;  // width in elements
+  bool in_graph = false;
 };
 
 struct HostOp {
@@ -77,6 +81,8 @@ struct EmptyOp {};
 
 using Operation = std::variant<EmptyOp, KernelOp, CopyOp, SetOp, HostOp, LibraryOp, MemoryOp, WordOp>;
 
+// One of a batch's operations; an EmptyOp-like barrier gives no address. Also checks the address.
+CUresult word_of(Driver& driver, const CUstreamBatchMemOpParams& params, WordOp* out);
 // The item that carries the operation out once.
 Item make_item(Driver& driver, const Operation& operation);
 // Queues the operation, or, when the stream captures, adds it to the graph. The ticket is empty in a capture.

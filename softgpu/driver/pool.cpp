@@ -69,7 +69,6 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
 
 // Plain memory may be freed in stream order too: then no wait is needed.
 CUresult free_plain_async(Call& call, Block* block, CUstream stream) {
-  if (is_capturing(stream)) return CUDA_ERROR_INVALID_VALUE;
   observe_released(call.driver, *block, stream);
   block->doomed = true;
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, block->address, block->rounded);
@@ -93,11 +92,14 @@ CUresult free_async(Call& call, Block* block, CUstream stream) {
   return CUDA_SUCCESS;
 }
 
+bool is_pool(Call& call, CUmemoryPool handle) {
+  return call.driver.pools.check(handle) != nullptr && !handle->destroyed;
+}
+
 template <class F>
 CUresult with_pool(CUmemoryPool handle, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    return call.driver.pools.check(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : f(call);
-  });
+  return with_driver(
+      [&](Call& call) -> CUresult { return is_pool(call, handle) ? f(call) : CUDA_ERROR_INVALID_VALUE; });
 }
 
 template <class F>
@@ -129,21 +131,19 @@ std::optional<Attribute> read_attribute(const StreamPool& p, CUmemPool_attribute
 
 CUresult write_attribute(StreamPool& p, CUmemPool_attribute attribute, const void* value) {
   auto const flag = [&] { return *static_cast<const int*>(value) != 0; };
-  auto const number = *static_cast<const int*>(value);
+  auto const number = [&] { return *static_cast<const cuuint64_t*>(value); };
   switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: p.reuse_follow_events = flag(); return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: p.reuse_opportunistic = flag(); return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: p.reuse_internal = flag(); return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-      p.release_threshold = *static_cast<const cuuint64_t*>(value);
-      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: p.release_threshold = number(); return CUDA_SUCCESS;
     // High-water marks can only be set back.
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      if (number != 0) return CUDA_ERROR_INVALID_VALUE;
+      if (number() != 0) return CUDA_ERROR_INVALID_VALUE;
       p.reserved.high = p.reserved.current;
       return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-      if (number != 0) return CUDA_ERROR_INVALID_VALUE;
+      if (number() != 0) return CUDA_ERROR_INVALID_VALUE;
       p.used.high = p.used.current;
       return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
@@ -153,6 +153,7 @@ CUresult write_attribute(StreamPool& p, CUmemPool_attribute attribute, const voi
 }  // namespace
 
 CUresult tidemark::softgpu::free_pool_block_now(Call& call, Block* block) {
+  if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
   // No wait: as documented, pool memory is freed in the order of the default stream of its context.
   return free_async(call, block, static_cast<CUcontext>(block->context)->legacy_handle);
 }
@@ -171,7 +172,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemor
   return with_context([&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    if (call.driver.pools.check(pool) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_pool(call, pool)) return CUDA_ERROR_INVALID_VALUE;
     return allocate_from(call, out, bytes, pool, stream);
   });
 }
@@ -182,11 +183,18 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (address == 0) return CUDA_SUCCESS;
     Block* const block = call.driver.blocks.find(address);
-    if (block == nullptr || block->address != address || block->doomed) return CUDA_ERROR_INVALID_VALUE;
+    if (block == nullptr || block->address != address) return CUDA_ERROR_INVALID_VALUE;
+    // What a graph has allocated is freed by it before a launch has brought it to life.
+    if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
     fault_slow(call.driver, "FREE", "cuMemFreeAsync");
+    if (is_capturing(stream) && block->kind != MemoryKind::Graph) {
+      // Memory from outside cannot be a node: what the launches after the first should free is gone.
+      CUresult const refused = capture_refused(call, stream);
+      return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_INVALID_VALUE;
+    }
     switch (block->kind) {
       case MemoryKind::Device: return free_plain_async(call, block, stream);
-      case MemoryKind::Pool: return is_capturing(stream) ? CUDA_ERROR_INVALID_VALUE : free_async(call, block, stream);
+      case MemoryKind::Pool: return free_async(call, block, stream);
       case MemoryKind::Graph: return free_graph_block(call, block, stream);
       default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -212,7 +220,7 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool* out, CUdevice ordinal) {
 
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
   return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
-    if (call.driver.pools.check(pool) == nullptr || pool->device != ordinal) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_pool(call, pool) || pool->device != ordinal) return CUDA_ERROR_INVALID_VALUE;
     device.current_pool = pool;
     return CUDA_SUCCESS;
   });
@@ -257,16 +265,11 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool) {
     if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
     Device& device = *call.driver.device(pool->device);
     if (device.current_pool == pool) device.current_pool = device.default_pool;
-    // Blocks that still live keep their memory until they are freed; what is queued may still use the rest.
-    for (CUcontext const context : {device.primary})
-      if (context != nullptr) call.engine().wait_group(call.lock, *context);
-    pool->pool->trim(0);
+    // Returns at once. Blocks that still live, and those whose free is queued, keep the pool until they are gone.
+    pool->destroyed = true;
+    pool->pool->release_threshold = 0;
     observe_pool(call.driver, *pool, SOFTGPU_POOL_DESTROYED);
-    if (pool->pool->has_live_blocks()) {
-      pool->pool->release_threshold = 0;
-      return CUDA_SUCCESS;
-    }
-    call.driver.pools.destroy(pool);
+    settle_pools(call.driver);
     return CUDA_SUCCESS;
   });
 }

@@ -6,24 +6,32 @@
 using namespace tidemark;
 using namespace tidemark::softgpu;
 
+CheckedSet tidemark::softgpu::check_set(Driver& driver, const SetOp& op, bool in_graph) {
+  std::uint64_t row = 0;
+  if (__builtin_mul_overflow(op.width, op.element_bytes, &row)) return {.result = CUDA_ERROR_INVALID_VALUE};
+  if (op.destination % op.element_bytes != 0 || (op.height > 1 && (op.pitch < row || op.pitch % op.element_bytes != 0)))
+    return {.result = CUDA_ERROR_INVALID_VALUE};
+  if (row == 0 || op.height == 0) return {.nothing = true};
+  auto const span = strided_span({.width = row, .pitch = op.pitch, .rows = op.height});
+  if (!span) return {.result = CUDA_ERROR_INVALID_VALUE};
+  Place const place = place_of(driver, op.destination, *span, in_graph);
+  bool const wrong = place == Place::Invalid || place == Place::Pageable;
+  return {.result = wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, .place = place};
+}
+
 namespace {
 
 CUresult set(const SetOp& op, CUstream handle, Waiting waiting) {
   return with_context([&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    std::uint64_t const row = op.width * op.element_bytes;
-    if (op.destination % op.element_bytes != 0 ||
-        (op.height > 1 && (op.pitch < row || op.pitch % op.element_bytes != 0)))
-      return CUDA_ERROR_INVALID_VALUE;
-    if (row == 0 || op.height == 0) return CUDA_SUCCESS;
-    Place const place = place_of(call.driver, op.destination, (op.height - 1) * op.pitch + row);
-    if (place == Place::Invalid || place == Place::Pageable) return CUDA_ERROR_INVALID_VALUE;
+    CheckedSet const checked = check_set(call.driver, op, is_capturing(stream));
+    if (checked.result != CUDA_SUCCESS || checked.nothing) return checked.result;
     if (waiting == Waiting::Async || is_capturing(stream))
       return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, op);
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
     // Device memory: even the plain form does not wait. Host-visible memory: it does.
-    return place == Place::Device ? issue(call, stream, op) : issue_and_wait(call, stream, op);
+    return checked.place == Place::Device ? issue(call, stream, op) : issue_and_wait(call, stream, op);
   });
 }
 

@@ -42,13 +42,15 @@ CUresult get(CUstream handle, T* out, Get value) {
   });
 }
 
-CUresult word_operation(CUstream handle, CUdeviceptr address, std::uint64_t value, unsigned flags, bool wide,
-                        bool waits) {
+CUresult check_word(Driver& driver, const WordOp& op) {
+  if (op.address == 0 || op.address % (op.wide ? 8 : 4) != 0) return CUDA_ERROR_INVALID_VALUE;
+  return driver.blocks.find(op.address) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult word_operation(CUstream handle, const WordOp& op) {
   return with_stream(handle, [&](Call& call, CUstream stream) -> CUresult {
-    if (address == 0 || address % (wide ? 8 : 4) != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (call.driver.blocks.find(address) == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    return issue(call, stream,
-                 WordOp{.address = address, .value = value, .wide = wide, .waits = waits, .flags = flags});
+    CUresult const wrong = check_word(call.driver, op);
+    return wrong != CUDA_SUCCESS ? wrong : issue(call, stream, op);
   });
 }
 
@@ -109,6 +111,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flag
   return with_stream(handle, [&](Call& call, CUstream stream) -> CUresult {
     if (call.driver.events.check(event) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if ((flags & ~CU_EVENT_WAIT_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
+    // The external form is a node of a graph, or nothing.
+    if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0 && !is_capturing(stream)) return CUDA_ERROR_INVALID_VALUE;
     if (event->capture || is_capturing(stream)) return capture_wait(call, stream, event, flags);
     if (!event->ticket) return CUDA_SUCCESS;  // never recorded: nothing to wait for
     Item item;
@@ -165,6 +169,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream handle, CUdeviceptr address, si
     if (block == nullptr || block->kind != MemoryKind::Managed) return CUDA_ERROR_INVALID_VALUE;
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
       return CUDA_ERROR_INVALID_VALUE;
+    if (is_capturing(stream)) return capture_violated(call, stream);
     return issue(call, stream, EmptyOp{});
   });
 }
@@ -207,44 +212,50 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute,
   });
 }
 
+CUresult tidemark::softgpu::word_of(Driver& driver, const CUstreamBatchMemOpParams& p, WordOp* out) {
+  // Both halves of the union have one layout; a 32-bit value stands in the lower word.
+  bool const wide = p.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || p.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+  *out = {.address = p.waitValue.address,
+          .value = wide ? p.waitValue.value64 : p.waitValue.value,
+          .wide = wide,
+          .flags = p.waitValue.flags};
+  switch (p.operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64: out->waits = true; [[fallthrough]];
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64: return check_word(driver, *out);
+    case CU_STREAM_MEM_OP_BARRIER: *out = {}; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
 CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream s, CUdeviceptr a, cuuint32_t value, unsigned flags) {
-  return word_operation(s, a, value, flags, false, false);
+  return word_operation(s, {.address = a, .value = value, .flags = flags});
 }
 
 CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream s, CUdeviceptr a, cuuint64_t value, unsigned flags) {
-  return word_operation(s, a, value, flags, true, false);
+  return word_operation(s, {.address = a, .value = value, .wide = true, .flags = flags});
 }
 
 CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream s, CUdeviceptr a, cuuint32_t value, unsigned flags) {
-  return word_operation(s, a, value, flags, false, true);
+  return word_operation(s, {.address = a, .value = value, .waits = true, .flags = flags});
 }
 
 CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream s, CUdeviceptr a, cuuint64_t value, unsigned flags) {
-  return word_operation(s, a, value, flags, true, true);
+  return word_operation(s, {.address = a, .value = value, .wide = true, .waits = true, .flags = flags});
 }
 
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream s, unsigned count, CUstreamBatchMemOpParams* params, unsigned flags) {
   if (count > 256 || (params == nullptr && count != 0) || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  for (unsigned i = 0; i < count; ++i) {
-    CUstreamBatchMemOpParams const& p = params[i];
-    CUresult result = CUDA_SUCCESS;
-    switch (p.operation) {
-      case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-        result = word_operation(s, p.waitValue.address, p.waitValue.value, p.waitValue.flags, false, true);
-        break;
-      case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        result = word_operation(s, p.waitValue.address, p.waitValue.value64, p.waitValue.flags, true, true);
-        break;
-      case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        result = word_operation(s, p.writeValue.address, p.writeValue.value, p.writeValue.flags, false, false);
-        break;
-      case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        result = word_operation(s, p.writeValue.address, p.writeValue.value64, p.writeValue.flags, true, false);
-        break;
-      case CU_STREAM_MEM_OP_BARRIER: break;
-      default: return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
+  return with_stream(s, [&](Call& call, CUstream stream) -> CUresult {
+    std::vector<WordOp> words(count);
+    for (unsigned i = 0; i < count; ++i)
+      if (CUresult const wrong = word_of(call.driver, params[i], &words[i]); wrong != CUDA_SUCCESS) return wrong;
+    if (is_capturing(stream))
+      return capture_node(call, stream,
+                          {.work = BatchWork{{params, params + count}, flags}, .context = stream->context});
+    for (WordOp const& word : words)
+      if (word.address != 0) issue(call, stream, word);
+    return CUDA_SUCCESS;
+  });
 }

@@ -79,7 +79,8 @@ function(softgpu_library target)
   if(A_PUBLIC)
     target_compile_options(${target} PRIVATE "SHELL:-include \"${A_PUBLIC}\"")
   endif()
-  target_link_options(${target} PRIVATE "LINKER:--version-script=${A_MAP}" "LINKER:-Bsymbolic" "LINKER:--exclude-libs,ALL")
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${A_MAP}" "LINKER:-Bsymbolic" "LINKER:--exclude-libs,ALL"
+    LINKER:-z,nodelete)  # the device's threads and state live as long as the process, whoever closes a handle
   if(NOT TIDEMARK_SANITIZE)
     target_link_options(${target} PRIVATE "LINKER:-z,defs")  # a sanitizer's runtime is in the program
   endif()

@@ -75,7 +75,7 @@ typedef struct SoftgpuWorkEvent {
   int what;
   uint64_t tag; /* what the observer's tag() gave when the work was queued */
   int device;
-  uint64_t context, stream;
+  uint64_t context, stream; /* a graph's work: of its launch */
   uint64_t queued_ns, start_ns, end_ns;
   const char* name; /* kernel: mangled as registered; gone after the call */
   uint32_t grid[3], block[3];

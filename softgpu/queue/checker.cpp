@@ -22,7 +22,8 @@ constexpr int kDeepest = 24;
 std::vector<void*> call_stack() {
   std::array<void*, kDeepest> frames{};
   int const n = ::backtrace(frames.data(), kDeepest);
-  return {frames.begin(), frames.begin() + n};
+  // Not braces: they would make a list of the two iterators, which are void pointers too.
+  return std::vector<void*>(frames.begin(), frames.begin() + n);
 }
 
 std::string readable(const char* symbol) {

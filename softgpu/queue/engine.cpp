@@ -33,7 +33,7 @@ void tell_observer(const Stream& stream, const Item& item) {
   event.name = item.name;
   event.device = stream.group->device_ordinal;
   event.context = stream.group->id;
-  event.stream = stream.id;
+  if (event.stream == 0) event.stream = stream.id;
   event.queued_ns = item.submitted;
   event.start_ns = item.ticket->start;
   event.end_ns = item.ticket->finish;
@@ -81,6 +81,12 @@ bool Engine::ordered_before(const Ticket& ticket, const Stream& stream) {
 }
 
 Ref<Ticket> Engine::submit(Lock& lock, Stream& stream, Item item) {
+  Ref<Ticket> ticket = enqueue(stream, std::move(item));
+  after_submit(lock, stream);
+  return ticket;
+}
+
+Ref<Ticket> Engine::enqueue(Stream& stream, Item item) {
   ++activity_;
   item.ticket = make_ref<Ticket>();
   item.ticket->stream = &stream;
@@ -98,7 +104,6 @@ Ref<Ticket> Engine::submit(Lock& lock, Stream& stream, Item item) {
     stream.queued = true;
     listed_.push_back(&stream);
   }
-  after_submit(lock, stream);
   return ticket;
 }
 

@@ -37,6 +37,10 @@ class Engine {
 
   // Queues an item behind its stream; under eager and random it (or other work) may run before this returns.
   Ref<Ticket> submit(Lock& lock, Stream& stream, Item item);
+  // For work of several items that belongs together (a graph's launch): nothing runs, and no other thread's work comes
+  // between them, until proceed() lets the schedule have its way.
+  Ref<Ticket> enqueue(Stream& stream, Item item);
+  void proceed(Lock& lock, Stream& stream) { after_submit(lock, stream); }
   // Tickets that a new item of this stream has to wait for besides its own stream: the legacy stream's order.
   void add_implicit_waits(const Stream& stream, std::vector<Ref<Ticket>>& waits) const;
 

@@ -49,7 +49,8 @@ class StreamPool final : public BlockWindow {
   void settle();
   void trim(std::uint64_t keep_bytes);
   std::uintptr_t address() const { return begin(); }
-  bool has_live_blocks() const { return used.current != 0; }
+  // No block is allocated, and every free has happened.
+  bool is_empty() const { return used.current == 0 && pending_.empty(); }
   Block* find_block(std::uintptr_t address) override;
 
   std::uint64_t release_threshold = 0;
