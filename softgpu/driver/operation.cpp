@@ -8,6 +8,7 @@
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/copy.h"
 #include "softgpu/driver/kernels.h"
+#include "softgpu/driver/observe.h"
 
 namespace tidemark::softgpu {
 namespace {
@@ -216,6 +217,7 @@ Item make_item(Driver& driver, const Operation& operation) {
     builder.item.provenance = std::make_unique<Provenance>();
     for (Touch const& touch : builder.touches) driver.checker->note(*builder.item.provenance, touch, builder.item.name);
   }
+  builder.item.observed = describe_work(driver, operation);
   return std::move(builder.item);
 }
 
