@@ -1,48 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does it cost to run a CUDA kernel body on the CPU? Per CUDA thread of a flat kernel, per thread and barrier, per
 // thread and shuffle; beside them the same barrier on ucontext, which the engine does not use (docs/decisions/0003).
+// The bodies are in a kernel library of their own, opened as the device opens it.
 #include <benchmark/benchmark.h>
+#include <dlfcn.h>
 #include <ucontext.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <vector>
 
-#include "softgpu/kernel/portable.h"
-#include "softgpu/kernel/register.h"
+#include "softgpu/kernel/registry.h"
 
 namespace {
 
-__global__ void flat_add(const float* a, const float* b, float* c, int n) {
-  int const i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < n) c[i] = a[i] + b[i];
-}
-__global__ void empty_thread(int) {}
-__global__ void barriers(int count) {
-  for (int i = 0; i < count; ++i) __syncthreads();
-}
-__global__ void shuffles(float* out, int count) {
-  float value = static_cast<float>(threadIdx.x);
-  for (int i = 0; i < count; ++i) value += __shfl_xor_sync(0xffffffffu, value, 1 << i % 5);
-  if (value < 0) *out = value;
-}
-__global__ void reduce_in_shared(const float* in, float* out) {
-  __shared__ float part[1024];
-  unsigned const t = threadIdx.x;
-  part[t] = in[t];
-  __syncthreads();
-  for (unsigned step = blockDim.x / 2; step > 0; step /= 2) {
-    if (t < step) part[t] += part[t + step];
-    __syncthreads();
-  }
-  if (t == 0) *out = part[0];
+const SoftgpuKernel& kernel(std::string_view name) {
+  static const SoftgpuKernelLibrary* const library = [] {
+    void* const handle = dlopen(BENCH_KERNEL_LIBRARY, RTLD_NOW);
+    void* const entry = handle ? dlsym(handle, SOFTGPU_KERNEL_LIBRARY_ENTRY) : nullptr;
+    if (!entry) std::fprintf(stderr, "%s\n", dlerror()), std::exit(1);
+    return reinterpret_cast<SoftgpuKernelLibraryFn>(entry)();
+  }();
+  for (unsigned i = 0; i < library->kernel_count; ++i)
+    if (library->kernels[i].name == name) return library->kernels[i];
+  std::fprintf(stderr, "no kernel %.*s\n", static_cast<int>(name.size()), name.data());
+  std::exit(1);
 }
 
-template <auto F, unsigned Flags, class... A>
-void launch(benchmark::State& state, unsigned threads, std::uint64_t blocks, A... args) {
+template <class... A>
+void launch(benchmark::State& state, std::string_view name, unsigned threads, std::uint64_t blocks, A... args) {
   SoftgpuLaunch const shape{.grid = {static_cast<std::uint32_t>(blocks), 1, 1}, .block = {threads, 1, 1}};
+  const SoftgpuKernel& body = kernel(name);
   void* params[] = {static_cast<void*>(&args)...};
   for (auto _ : state)
-    if (tidemark::softgpu::Kernel<F, Flags>::run(&shape, params, 0, blocks) != SOFTGPU_KERNEL_OK)
-      state.SkipWithError("the kernel failed");
+    if (body.run(&shape, params, 0, blocks) != SOFTGPU_KERNEL_OK) state.SkipWithError("the kernel failed");
 }
 // Time per item: items are what the cost is counted by.
 void per_item(benchmark::State& state, double items) {
@@ -54,15 +46,14 @@ void flat_kernel(benchmark::State& state) {
   constexpr std::uint64_t kBlocks = 64;
   auto const threads = static_cast<unsigned>(state.range(0));
   std::vector<float> a(threads * kBlocks, 1), b(a), c(a);
-  launch<&flat_add, SOFTGPU_KERNEL_FLAT>(state, threads, kBlocks, a.data(), b.data(), c.data(),
-                                         static_cast<int>(c.size()));
+  launch(state, "flat_add", threads, kBlocks, a.data(), b.data(), c.data(), static_cast<int>(c.size()));
   per_item(state, static_cast<double>(threads * kBlocks));
 }
 BENCHMARK(flat_kernel)->Arg(256)->Arg(1024);
 
 void thread_without_barrier(benchmark::State& state) {
   auto const threads = static_cast<unsigned>(state.range(0));
-  launch<&empty_thread, 0>(state, threads, 16, 0);
+  launch(state, "empty_thread", threads, 16, 0);
   per_item(state, threads * 16.0);
 }
 BENCHMARK(thread_without_barrier)->Arg(256)->Arg(1024);
@@ -71,7 +62,7 @@ constexpr int kRounds = 64;
 
 void barrier_per_thread(benchmark::State& state) {
   auto const threads = static_cast<unsigned>(state.range(0));
-  launch<&barriers, 0>(state, threads, 1, kRounds);
+  launch(state, "barriers", threads, 1, kRounds);
   per_item(state, threads * static_cast<double>(kRounds));
 }
 BENCHMARK(barrier_per_thread)->Arg(32)->Arg(128)->Arg(256)->Arg(1024);
@@ -79,7 +70,7 @@ BENCHMARK(barrier_per_thread)->Arg(32)->Arg(128)->Arg(256)->Arg(1024);
 void shuffle_per_thread(benchmark::State& state) {
   auto const threads = static_cast<unsigned>(state.range(0));
   float out = 0;
-  launch<&shuffles, 0>(state, threads, 1, &out, kRounds);
+  launch(state, "shuffles", threads, 1, &out, kRounds);
   per_item(state, threads * static_cast<double>(kRounds));
 }
 BENCHMARK(shuffle_per_thread)->Arg(32)->Arg(256)->Arg(1024);
@@ -88,7 +79,7 @@ void reduction_per_thread(benchmark::State& state) {
   auto const threads = static_cast<unsigned>(state.range(0));
   std::vector<float> in(threads, 1);
   float out = 0;
-  launch<&reduce_in_shared, 0>(state, threads, 4, in.data(), &out);
+  launch(state, "reduce_in_shared", threads, 4, in.data(), &out);
   per_item(state, threads * 4.0);
 }
 BENCHMARK(reduction_per_thread)->Arg(256)->Arg(1024);

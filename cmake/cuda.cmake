@@ -22,7 +22,7 @@ function(tidemark_find_cuda out)
   if(EXISTS "${PROJECT_SOURCE_DIR}/deps/cuda/.made-from")
     list(PREPEND places "${PROJECT_SOURCE_DIR}/deps/cuda")
   endif()
-  find_program(nvcc nvcc NO_CACHE)
+  find_program(nvcc nvcc NO_CACHE NO_DEFAULT_PATH PATHS ENV PATH)
   if(nvcc)
     # First as called (in the view folder bin/nvcc is a link, and the toolkit is where the link stands), then as it is.
     file(REAL_PATH "${nvcc}" real)

@@ -26,8 +26,10 @@ Place place_of_block(const Block& block) {
   }
 }
 
-std::uint64_t span_of(const CopyOp& op, std::uint64_t pitch, std::uint64_t slice) {
-  return op.bytes() == 0 ? 0 : (op.depth - 1) * slice + (op.height - 1) * pitch + op.width;
+// From the first to the last byte. Nothing: no address space is that large, however the numbers would wrap around.
+std::optional<std::uint64_t> span_of(const CopyOp& op, std::uint64_t pitch, std::uint64_t slice) {
+  if (op.width == 0 || op.height == 0 || op.depth == 0) return 0;
+  return strided_span({.width = op.width, .pitch = pitch, .rows = op.height, .slice = slice, .slices = op.depth});
 }
 
 struct Ends {
@@ -35,8 +37,11 @@ struct Ends {
 };
 
 std::optional<Ends> ends_of(Driver& driver, const CopyOp& op, bool in_graph) {
-  Ends const ends{place_of(driver, op.source, span_of(op, op.source_pitch, op.source_slice), in_graph),
-                  place_of(driver, op.destination, span_of(op, op.destination_pitch, op.destination_slice), in_graph)};
+  auto const source = span_of(op, op.source_pitch, op.source_slice);
+  auto const destination = span_of(op, op.destination_pitch, op.destination_slice);
+  if (!source || !destination) return std::nullopt;
+  Ends const ends{place_of(driver, op.source, *source, in_graph),
+                  place_of(driver, op.destination, *destination, in_graph)};
   if (ends.source == Place::Invalid || ends.destination == Place::Invalid) return std::nullopt;
   return ends;
 }
@@ -54,7 +59,16 @@ void stage(CopyOp& op) {
 
 }  // namespace
 
+std::optional<std::uint64_t> strided_span(const Strides& s) {
+  std::uint64_t rows = 0, slices = 0, span = 0;
+  bool const wraps = __builtin_mul_overflow(s.rows - 1, s.pitch, &rows) ||
+                     __builtin_mul_overflow(s.slices - 1, s.slice, &slices) ||
+                     __builtin_add_overflow(rows, slices, &span) || __builtin_add_overflow(span, s.width, &span);
+  return wraps ? std::nullopt : std::optional(span);
+}
+
 Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph) {
+  if (bytes > ~address) return Place::Invalid;  // its end would wrap around
   if (address == 0) return bytes == 0 ? Place::Pageable : Place::Invalid;
   std::uintptr_t at = address;
   std::optional<Place> place;
@@ -71,6 +85,11 @@ Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool
   }
   if (place && *place == Place::Device) return Place::Invalid;
   return in_device_window(driver, at) ? Place::Invalid : Place::Pageable;
+}
+
+bool always_synchronises(Call& call, std::uintptr_t address) {
+  Block const* const block = call.driver.blocks.find(address);
+  return (call.context->flags & CU_CTX_SYNC_MEMOPS) != 0 || (block != nullptr && block->sync_memops);
 }
 
 CUresult check_copy(Driver& driver, CopyOp& op, bool in_graph) {
@@ -93,14 +112,16 @@ CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
   bool const to_pageable = ends.destination == Place::Pageable;
   bool const to_host = to_pageable || ends.destination == Place::Pinned;
   bool const from_host = from_pageable || ends.source == Place::Pinned;
-  if (from_pageable && !to_host && call.driver.config.schedule != Schedule::Eager) {
+  bool const wait_anyway =
+      waiting == Waiting::Sync && (always_synchronises(call, op.source) || always_synchronises(call, op.destination));
+  if (from_pageable && !to_host && !wait_anyway && call.driver.config.schedule != Schedule::Eager) {
     // Documented: the stream is synchronised, then the call returns once the source has been staged.
     if (waiting == Waiting::Sync) call.engine().wait_stream(call.lock, *stream);
     stage(op);
     return issue(call, stream, std::move(op));
   }
-  bool const host_waits =
-      from_pageable || to_pageable || (from_host && to_host) || (waiting == Waiting::Sync && (from_host || to_host));
+  bool const host_waits = wait_anyway || from_pageable || to_pageable || (from_host && to_host) ||
+                          (waiting == Waiting::Sync && (from_host || to_host));
   return host_waits ? issue_and_wait(call, stream, std::move(op)) : issue(call, stream, std::move(op));
 }
 
@@ -168,6 +189,23 @@ CUresult copy_2d(const CUDA_MEMCPY2D* p, CUstream handle, Waiting waiting) {
   return copy_3d(&wide, handle, waiting);
 }
 
+// A copy between contexts comes after all work of both and before all that is queued in them later: documented for the
+// plain forms. The host waits for all of it, the simplest order that keeps the promise.
+template <class Issue>
+CUresult serialised(CUcontext to, CUcontext from, Issue issue_copy) {
+  auto const wait = [&] {
+    return with_context([&](Call& call) -> CUresult {
+      for (CUcontext const context : {to, from})
+        if (call.driver.contexts.check(context) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+      for (CUcontext const context : {to, from, call.context}) call.engine().wait_group(call.lock, *context);
+      return CUDA_SUCCESS;
+    });
+  };
+  CUresult result = wait();
+  if (result == CUDA_SUCCESS) result = issue_copy();
+  return result == CUDA_SUCCESS ? wait() : result;
+}
+
 CUDA_MEMCPY3D without_contexts(const CUDA_MEMCPY3D_PEER& p) {
   CUDA_MEMCPY3D q{};
   q.srcXInBytes = p.srcXInBytes;
@@ -221,7 +259,8 @@ std::optional<End> array_end(Driver& driver, CUarray array, const CUDA_MEMCPY3D&
   std::uint64_t const x = source ? p.srcXInBytes : p.dstXInBytes;
   std::uint64_t const y = source ? p.srcY : p.dstY;
   std::uint64_t const z = source ? p.srcZ : p.dstZ;
-  if (x + p.WidthInBytes > array->row_bytes || y + p.Height > array->rows || z + p.Depth > array->slices)
+  auto const fits = [](std::uint64_t at, std::uint64_t n, std::uint64_t all) { return at <= all && n <= all - at; };
+  if (!fits(x, p.WidthInBytes, array->row_bytes) || !fits(y, p.Height, array->rows) || !fits(z, p.Depth, array->slices))
     return std::nullopt;
   std::uint64_t const slice = array->row_bytes * array->rows;
   return End{array->address + z * slice + y * array->row_bytes + x, array->row_bytes, slice};
@@ -310,8 +349,8 @@ CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t n) {
 CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
   return copy_row(to, from, n, s, Waiting::Async);
 }
-CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t n) {
-  return copy_row(to, from, n, nullptr, Waiting::Sync);
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n) {
+  return serialised(there, here, [&] { return copy_row(to, from, n, nullptr, Waiting::Sync); });
 }
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t n, CUstream s) {
   return copy_row(to, from, n, s, Waiting::Async);
@@ -335,7 +374,7 @@ CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* p, CUstream s) {
 CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* p) {
   if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_MEMCPY3D const plain = without_contexts(*p);
-  return copy_3d(&plain, nullptr, Waiting::Sync);
+  return serialised(p->dstContext, p->srcContext, [&] { return copy_3d(&plain, nullptr, Waiting::Sync); });
 }
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* p, CUstream s) {
   if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;

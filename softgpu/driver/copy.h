@@ -11,7 +11,17 @@ enum class Place : std::uint8_t { Pageable, Pinned, Managed, Device, Invalid };
 // node its graph's memory is there before the launch that brings it.
 Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph = false);
 
+// Rows of `width` bytes, `pitch` apart, in slices that are `slice` apart; none of the counts is zero.
+struct Strides {
+  std::uint64_t width = 0, pitch = 0, rows = 1, slice = 0, slices = 1;
+};
+// From the first to the last byte. Nothing: it does not fit into an address.
+std::optional<std::uint64_t> strided_span(const Strides& strides);
+
 enum class Waiting : std::uint8_t { Sync, Async };
+
+// Whether the plain forms wait for their end on this memory: asked for by SYNC_MEMOPS, on the pointer or the context.
+bool always_synchronises(Call& call, std::uintptr_t address);
 
 // Checks both ends, then queues the copy with the waiting that CUDA documents for its direction.
 CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "softgpu/driver/graph_exec.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/interface/default_stream.h"
 #include "softgpu/queue/host_thread.h"
 
@@ -34,18 +35,23 @@ const Configuration& configuration() {
 
 constinit thread_local std::uint64_t t_thread_number = 0;
 constinit std::atomic<std::uint64_t> g_threads{0};
+constinit std::atomic<bool> g_driver_made{false};
 
 // A fault found by the checker must be seen by whoever started the program, whatever the program itself answers.
 constexpr int kCheckFailedExit = 86;
 
+// Libraries that are torn down after this one may still call: they are told that the driver is gone.
 __attribute__((destructor)) void end_of_process() {
-  if (!configuration().config || !configuration().config->check) return;
+  if (!g_driver_made || Driver::get().forked) return;
   Driver& driver = Driver::get();
-  if (driver.forked || driver.checker == nullptr) return;
+  driver.ended = true;
   std::uint64_t reports = 0;
   {
-    Lock const lock(driver.engine.mutex());
-    reports = driver.checker->reports();
+    // A thread of the program may still be inside a call, and never come back.
+    Lock const lock(driver.engine.mutex(), std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (auto const& device : driver.devices) device->ledger->leave();
+    if (driver.checker != nullptr) reports = driver.checker->reports();
   }
   if (reports == 0) return;
   say("softgpu", "check: " + std::to_string(reports) + (reports == 1 ? " report" : " reports") + ", exit code " +
@@ -53,6 +59,22 @@ __attribute__((destructor)) void end_of_process() {
   std::fflush(nullptr);
   ::_exit(kCheckFailedExit);
 }
+
+// The per-thread default streams of a thread that has ended are of no use to anybody else.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    if (t_thread_number == 0 || !g_driver_made) return;
+    Driver& driver = Driver::get();
+    if (driver.forked || driver.ended) return;
+    Lock const lock(driver.engine.mutex());
+    driver.contexts.for_each([](CUctx_st& context) {
+      auto const own = context.per_thread_streams.find(t_thread_number);
+      if (own == context.per_thread_streams.end()) return;
+      own->second->destroyed = true;
+      context.per_thread_streams.erase(own);
+    });
+  }
+};
 
 }  // namespace
 
@@ -71,11 +93,16 @@ Driver* Driver::configured() {
 
 Driver& Driver::get() {
   static Driver& instance = *new Driver(*configuration().config);
+  g_driver_made.store(true, std::memory_order_relaxed);
   return instance;
 }
 
 std::uint64_t thread_number() {
-  if (t_thread_number == 0) t_thread_number = ++g_threads;
+  if (t_thread_number == 0) {
+    t_thread_number = ++g_threads;
+    thread_local ThreadEnd end;
+    static_cast<void>(end);
+  }
   return t_thread_number;
 }
 
@@ -93,6 +120,7 @@ CUresult enter_driver(std::optional<Call>& call) {
   Driver* const driver = Driver::configured();
   if (driver == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (driver->forked) return CUDA_ERROR_NOT_INITIALIZED;
+  if (driver->ended) return CUDA_ERROR_DEINITIALIZED;
   if (on_host_thread()) return CUDA_ERROR_NOT_PERMITTED;
   call.emplace(Call{*driver, Lock(driver->engine.mutex())});
   return driver->initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
@@ -135,6 +163,7 @@ CUstream stream_of(Call& call, CUstream handle) {
       own = make_stream(call.driver, call.context, CU_STREAM_DEFAULT, 0);
       own->is_default = true;
       call.context->streams.push_back(own);
+      observe_created(own);
     }
     return own;
   }
@@ -152,8 +181,9 @@ void reap_streams(Driver& driver, CUcontext context) {
 }
 
 void settle_pools(Driver& driver) {
-  driver.pools.for_each([](CUmemPoolHandle_st& handle) {
-    if (handle.pool) handle.pool->settle();
+  driver.pools.for_each([&](CUmemPoolHandle_st& handle) {
+    handle.pool->settle();
+    if (handle.destroyed && handle.pool->is_empty()) driver.pools.destroy(&handle);
   });
 }
 

@@ -77,7 +77,8 @@ class Driver {
                ? devices[static_cast<std::size_t>(ordinal)].get()
                : nullptr;
   }
-  std::atomic<bool> forked{false};
+  std::atomic<bool> forked{false};  // in a child: contexts do not survive fork
+  std::atomic<bool> ended{false};   // the process is being torn down
 
  private:
   explicit Driver(Config read);

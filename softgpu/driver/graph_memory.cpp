@@ -7,6 +7,7 @@
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/graph.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -169,6 +170,7 @@ Item begin_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocati
   allocation->backing = backing;
   allocation->executable = executable;
   ++backing->alive;
+  observe_allocated(driver, block);
   driver.device(block.device)->graph_allocations.push_back(allocation);
   Item item;
   item.kind = ItemKind::Memory;
@@ -185,6 +187,7 @@ Item begin_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocati
 
 Item end_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocation) {
   Block& block = *allocation->block;
+  observe_released(driver, block);
   block.doomed = true;
   allocation->alive = false;
   --allocation->backing->alive;

@@ -13,4 +13,12 @@ Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind
 CUresult free_pool_block_now(Call& call, Block* block);
 CUresult free_graph_block_now(Call& call, Block* block);
 
+// A mapping's access, which is granted to each device for itself.
+inline unsigned access_of(const Block& mapping, int device) {
+  return mapping.flags >> (2 * device) & 3u;
+}
+inline void set_access(Block& mapping, int device, CUmemAccess_flags access) {
+  mapping.flags = (mapping.flags & ~(3u << (2 * device))) | static_cast<unsigned>(access) << (2 * device);
+}
+
 }  // namespace tidemark::softgpu

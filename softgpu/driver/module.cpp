@@ -11,6 +11,7 @@
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/kernels.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/interface/softgpu.h"
 #include "softgpu/model/image.h"
 
@@ -50,7 +51,8 @@ CUkernel add_kernel(Driver& driver, CUlibrary library, const std::string& name) 
   return kernel;
 }
 
-CUresult load_library(Call& call, CUlibrary* out, const void* image, std::optional<std::uint64_t> bytes) {
+// bytes: 0 when the image came without a length.
+CUresult load_library(Call& call, CUlibrary* out, const void* image, std::uint64_t bytes) {
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   ImageNames names;
   auto const told = described().find(image);
@@ -58,7 +60,7 @@ CUresult load_library(Call& call, CUlibrary* out, const void* image, std::option
     names = told->second;
   } else {
     const void* const inner = unwrap(image);
-    std::uint64_t const length = inner == image && bytes ? *bytes : image_length(inner);
+    std::uint64_t const length = inner == image && bytes != 0 ? bytes : image_length(inner);
     names = read_image({static_cast<const std::byte*>(inner), length});
     if (names.kind == ImageNames::Kind::Invalid) return CUDA_ERROR_INVALID_IMAGE;
   }
@@ -84,8 +86,10 @@ CUmodule module_in(Driver& driver, CUlibrary library, CUcontext context) {
   CUmodule& module = library->modules[context];
   if (module == nullptr) {
     module = driver.modules.create();
+    module->id = driver.next_id();
     module->context = context;
     module->library = library;
+    observe_created(module);
   }
   return module;
 }
@@ -117,8 +121,10 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
                                          .context = call.context,
                                          .owner = const_cast<SoftgpuSymbol*>(symbol)},
                                         true);
+    block->context = call.context;
     if (call.driver.checker != nullptr)
       call.driver.checker->appear(Checker::View::Both, address, symbol->size_bytes, block->id);
+    observe_allocated(call.driver, *block, nullptr, name.c_str());
     return block;
   }
   say_once("symbols start at zero", "softgpu",
@@ -129,6 +135,7 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
   if (block != nullptr) {
     std::memset(reinterpret_cast<void*>(block->address), 0, std::min<std::uint64_t>(variable.bytes, 1u << 20));
     block->owner = &variable;
+    observe_allocated(call.driver, *block, nullptr, name.c_str());
   }
   return block;
 }
@@ -153,7 +160,7 @@ std::optional<std::vector<std::byte>> read_file(const char* path) {
   return bytes;
 }
 
-CUresult load_module(CUmodule* out, const void* image, std::optional<std::uint64_t> bytes) {
+CUresult load_module(CUmodule* out, const void* image, std::uint64_t bytes) {
   return with_context([&](Call& call) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
     CUlibrary library = nullptr;
@@ -214,15 +221,15 @@ extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(co
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
-  return load_module(module, image, std::nullopt);
+  return load_module(module, image, 0);
 }
 
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
-  return load_module(module, image, std::nullopt);
+  return load_module(module, image, 0);
 }
 
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  return load_module(module, image, std::nullopt);
+  return load_module(module, image, 0);
 }
 
 CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
@@ -233,7 +240,8 @@ CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   return with_module(module, [&](Call& call) -> CUresult {
-    if (!module->owns_library) return CUDA_ERROR_INVALID_VALUE;
+    if (!module->owns_library) return CUDA_ERROR_NOT_PERMITTED;
+    if (!announce_end(call, module->library)) return CUDA_ERROR_INVALID_VALUE;
     call.engine().wait_group(call.lock, *call.context);
     unload_library(call.driver, module->library);
     return CUDA_SUCCESS;
@@ -279,7 +287,7 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
                                    CUlibraryOption*, void**, unsigned) {
-  return with_driver([&](Call& call) { return load_library(call, library, code, std::nullopt); });
+  return with_driver([&](Call& call) { return load_library(call, library, code, 0); });
 }
 
 CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned,
@@ -292,6 +300,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUj
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library) {
   return with_library(library, [&](Call& call) -> CUresult {
+    if (!announce_end(call, library)) return CUDA_ERROR_INVALID_HANDLE;
     call.driver.contexts.for_each([&](CUctx_st& context) { call.engine().wait_group(call.lock, context); });
     unload_library(call.driver, library);
     return CUDA_SUCCESS;

@@ -30,7 +30,6 @@ struct Capture;
 struct CUctx_st : tidemark::softgpu::StreamGroup {
   tidemark::softgpu::Device* device = nullptr;
   unsigned flags = 0;
-  std::uint64_t id = 0;
   bool primary = false;
   bool charged = false;  // the context overhead is on the device's bill
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
@@ -64,6 +63,7 @@ struct CUevent_st {
 struct CUmemPoolHandle_st {
   int device = 0;
   bool is_default = false;
+  bool destroyed = false;  // the program is done with it; lives on until nothing of it is in use
   CUmemPoolProps props{};
   std::unique_ptr<tidemark::softgpu::StreamPool> pool;
   std::map<int, CUmemAccess_flags> access;
@@ -97,6 +97,7 @@ struct CUkern_st {
 };
 
 struct CUmod_st {
+  std::uint64_t id = 0;
   CUcontext context = nullptr;
   CUlibrary library = nullptr;
   bool owns_library = false;

@@ -8,6 +8,7 @@
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/copy.h"
 #include "softgpu/driver/kernels.h"
+#include "softgpu/driver/observe.h"
 
 namespace tidemark::softgpu {
 namespace {
@@ -141,6 +142,7 @@ struct Builder {
   void operator()(const HostOp& op) {
     item.kind = ItemKind::Host;
     item.name = "host function";
+    item.run_always = op.always;
     item.run = [call = op.call] {
       call();
       return 0;
@@ -215,6 +217,7 @@ Item make_item(Driver& driver, const Operation& operation) {
     builder.item.provenance = std::make_unique<Provenance>();
     for (Touch const& touch : builder.touches) driver.checker->note(*builder.item.provenance, touch, builder.item.name);
   }
+  builder.item.observed = describe_work(driver, operation);
   return std::move(builder.item);
 }
 

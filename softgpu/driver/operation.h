@@ -48,6 +48,7 @@ struct HostOp {
   std::function<void()> call;
   CUhostFn function = nullptr;  // null: a stream callback, which graphs do not have
   void* data = nullptr;
+  bool always = false;  // also when the context has failed
 };
 
 // Work of a sister library (softgpu_submit).

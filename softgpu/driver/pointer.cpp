@@ -2,7 +2,7 @@
 // What an address is.
 #include <cstring>
 
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/memory.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -38,7 +38,8 @@ bool answer(const Block& block, CUpointer_attribute attribute, CUdeviceptr addre
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return put(out, std::uint64_t{0});
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return put(out, 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return put(out, block.kind == MemoryKind::Mapped ? block.flags : unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+      return put(out, block.kind == MemoryKind::Mapped ? access_of(block, block.device)
+                                                       : unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return put(out, block.kind == MemoryKind::Pool ? static_cast<CUmemoryPool>(block.owner) : nullptr);
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return put(out, static_cast<std::size_t>(block.requested));

@@ -3,6 +3,7 @@
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/graph_memory.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/driver/operation.h"
 #include "softgpu/driver/pools.h"
 
@@ -22,6 +23,7 @@ CUmemoryPool make_pool(Driver& driver, Device& device, const CUmemPoolProps& pro
   handle->props = props;
   handle->pool = std::move(*pool);
   handle->access[device.ordinal] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  observe_pool(driver, *handle, SOFTGPU_POOL_CREATED);
   return handle;
 }
 
@@ -59,6 +61,7 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
   op.bytes = block->rounded;
   op.generation = block->id;
   *out = block->address;
+  observe_allocated(call.driver, *block, stream);
   if (call.driver.checker != nullptr)
     call.driver.checker->appear(Checker::View::Host, op.address, op.bytes, op.generation);
   return issue(call, stream, std::move(op));
@@ -66,6 +69,7 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
 
 // Plain memory may be freed in stream order too: then no wait is needed.
 CUresult free_plain_async(Call& call, Block* block, CUstream stream) {
+  observe_released(call.driver, *block, stream);
   block->doomed = true;
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, block->address, block->rounded);
   MemoryOp op;
@@ -82,15 +86,20 @@ CUresult free_async(Call& call, Block* block, CUstream stream) {
   Ref<Ticket> ticket;
   auto* const handle = static_cast<CUmemoryPool>(block->owner);
   CUresult const result = issue(call, stream, std::move(op), &ticket);
-  if (result == CUDA_SUCCESS) handle->pool->free(block, std::move(ticket));
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  observe_released(call.driver, *block, stream);
+  handle->pool->free(block, std::move(ticket));
+  return CUDA_SUCCESS;
+}
+
+bool is_pool(Call& call, CUmemoryPool handle) {
+  return call.driver.pools.check(handle) != nullptr && !handle->destroyed;
 }
 
 template <class F>
 CUresult with_pool(CUmemoryPool handle, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    return call.driver.pools.check(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : f(call);
-  });
+  return with_driver(
+      [&](Call& call) -> CUresult { return is_pool(call, handle) ? f(call) : CUDA_ERROR_INVALID_VALUE; });
 }
 
 template <class F>
@@ -122,21 +131,19 @@ std::optional<Attribute> read_attribute(const StreamPool& p, CUmemPool_attribute
 
 CUresult write_attribute(StreamPool& p, CUmemPool_attribute attribute, const void* value) {
   auto const flag = [&] { return *static_cast<const int*>(value) != 0; };
-  auto const number = *static_cast<const int*>(value);
+  auto const number = [&] { return *static_cast<const cuuint64_t*>(value); };
   switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: p.reuse_follow_events = flag(); return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: p.reuse_opportunistic = flag(); return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: p.reuse_internal = flag(); return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-      p.release_threshold = *static_cast<const cuuint64_t*>(value);
-      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: p.release_threshold = number(); return CUDA_SUCCESS;
     // High-water marks can only be set back.
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      if (number != 0) return CUDA_ERROR_INVALID_VALUE;
+      if (number() != 0) return CUDA_ERROR_INVALID_VALUE;
       p.reserved.high = p.reserved.current;
       return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-      if (number != 0) return CUDA_ERROR_INVALID_VALUE;
+      if (number() != 0) return CUDA_ERROR_INVALID_VALUE;
       p.used.high = p.used.current;
       return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
@@ -165,7 +172,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemor
   return with_context([&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    if (call.driver.pools.check(pool) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_pool(call, pool)) return CUDA_ERROR_INVALID_VALUE;
     return allocate_from(call, out, bytes, pool, stream);
   });
 }
@@ -213,7 +220,7 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool* out, CUdevice ordinal) {
 
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
   return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
-    if (call.driver.pools.check(pool) == nullptr || pool->device != ordinal) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_pool(call, pool) || pool->device != ordinal) return CUDA_ERROR_INVALID_VALUE;
     device.current_pool = pool;
     return CUDA_SUCCESS;
   });
@@ -258,22 +265,19 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool) {
     if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
     Device& device = *call.driver.device(pool->device);
     if (device.current_pool == pool) device.current_pool = device.default_pool;
-    // Blocks that still live keep their memory until they are freed; what is queued may still use the rest.
-    for (CUcontext const context : {device.primary})
-      if (context != nullptr) call.engine().wait_group(call.lock, *context);
-    pool->pool->trim(0);
-    if (pool->pool->has_live_blocks()) {
-      pool->pool->release_threshold = 0;
-      return CUDA_SUCCESS;
-    }
-    call.driver.pools.destroy(pool);
+    // Returns at once. Blocks that still live, and those whose free is queued, keep the pool until they are gone.
+    pool->destroyed = true;
+    pool->pool->release_threshold = 0;
+    observe_pool(call.driver, *pool, SOFTGPU_POOL_DESTROYED);
+    settle_pools(call.driver);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
-  return with_pool(pool, [&](Call&) -> CUresult {
+  return with_pool(pool, [&](Call& call) -> CUresult {
     pool->pool->trim(keep);
+    observe_pool(call.driver, *pool, SOFTGPU_POOL_TRIMMED, keep);
     return CUDA_SUCCESS;
   });
 }

@@ -7,11 +7,14 @@ using namespace tidemark;
 using namespace tidemark::softgpu;
 
 CheckedSet tidemark::softgpu::check_set(Driver& driver, const SetOp& op, bool in_graph) {
-  std::uint64_t const row = op.width * op.element_bytes;
+  std::uint64_t row = 0;
+  if (__builtin_mul_overflow(op.width, op.element_bytes, &row)) return {.result = CUDA_ERROR_INVALID_VALUE};
   if (op.destination % op.element_bytes != 0 || (op.height > 1 && (op.pitch < row || op.pitch % op.element_bytes != 0)))
     return {.result = CUDA_ERROR_INVALID_VALUE};
   if (row == 0 || op.height == 0) return {.nothing = true};
-  Place const place = place_of(driver, op.destination, (op.height - 1) * op.pitch + row, in_graph);
+  auto const span = strided_span({.width = row, .pitch = op.pitch, .rows = op.height});
+  if (!span) return {.result = CUDA_ERROR_INVALID_VALUE};
+  Place const place = place_of(driver, op.destination, *span, in_graph);
   bool const wrong = place == Place::Invalid || place == Place::Pageable;
   return {.result = wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, .place = place};
 }
@@ -28,7 +31,9 @@ CUresult set(const SetOp& op, CUstream handle, Waiting waiting) {
       return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, op);
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
     // Device memory: even the plain form does not wait. Host-visible memory: it does.
-    return checked.place == Place::Device ? issue(call, stream, op) : issue_and_wait(call, stream, op);
+    return checked.place == Place::Device && !always_synchronises(call, op.destination)
+               ? issue(call, stream, op)
+               : issue_and_wait(call, stream, op);
   });
 }
 

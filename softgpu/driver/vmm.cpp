@@ -3,8 +3,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -56,8 +59,11 @@ bool map_memory(std::uintptr_t address, std::uint64_t bytes, const PhysicalMemor
          MAP_FAILED;
 }
 
-int protection(CUmemAccess_flags flags) {
-  switch (flags) {
+// One address space on the host: the widest access that any device was given.
+int protection(const Driver& driver, const Block& mapping) {
+  unsigned widest = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  for (auto const& device : driver.devices) widest = std::max(widest, access_of(mapping, device->ordinal));
+  switch (widest) {
     case CU_MEM_ACCESS_FLAGS_PROT_READWRITE: return PROT_READ | PROT_WRITE;
     case CU_MEM_ACCESS_FLAGS_PROT_READ: return PROT_READ;
     default: return PROT_NONE;
@@ -181,6 +187,7 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUme
                                                           .owner = memory},
                                                          true);
     if (call.driver.checker != nullptr) call.driver.checker->appear(Checker::View::Both, address, bytes, block->id);
+    observe_allocated(call.driver, *block);
     return CUDA_SUCCESS;
   });
 }
@@ -194,6 +201,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
       auto* const memory = static_cast<PhysicalMemory*>(block->owner);
       if (call.driver.checker != nullptr)
         call.driver.checker->vanish(Checker::View::Both, block->address, block->requested);
+      observe_released(call.driver, *block);
       map_nothing(block->address, block->requested);
       call.driver.blocks.destroy(block, true);
       --memory->mappings;
@@ -210,14 +218,11 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAc
     for (std::size_t i = 0; i < count; ++i) {
       if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
       if (call.driver.device(access[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+      if ((access[i].flags & ~CU_MEM_ACCESS_FLAGS_PROT_READWRITE) != 0) return CUDA_ERROR_INVALID_VALUE;
     }
-    // One address space on the host: the widest access that any device was given.
-    int widest = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    for (std::size_t i = 0; i < count; ++i) widest = std::max<int>(widest, access[i].flags);
     for (Block* const block : blocks) {
-      block->flags = static_cast<unsigned>(widest);
-      ::mprotect(reinterpret_cast<void*>(block->address), block->requested,
-                 protection(static_cast<CUmemAccess_flags>(widest)));
+      for (std::size_t i = 0; i < count; ++i) set_access(*block, access[i].location.id, access[i].flags);
+      ::mprotect(reinterpret_cast<void*>(block->address), block->requested, protection(call.driver, *block));
     }
     return CUDA_SUCCESS;
   });
@@ -228,7 +233,9 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* 
     Block const* const block = call.driver.blocks.find(address);
     if (flags == nullptr || location == nullptr || block == nullptr || block->kind != MemoryKind::Mapped)
       return CUDA_ERROR_INVALID_VALUE;
-    *flags = block->flags;
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || call.driver.device(location->id) == nullptr)
+      return CUDA_ERROR_INVALID_VALUE;
+    *flags = access_of(*block, location->id);
     return CUDA_SUCCESS;
   });
 }

@@ -12,8 +12,6 @@
 #include <cassert>
 #include <cstdio>
 
-#define TIDEMARK_DEVICE_BODY 1
-// Function arguments arrive by value in registers or constant memory; nothing to say for nvcc.
 #define TIDEMARK_DYNAMIC_SHARED(T, name)                                         \
   extern __shared__ __align__(16) unsigned char tidemark_dynamic_shared_bytes[]; \
   T* const name = reinterpret_cast<T*>(tidemark_dynamic_shared_bytes)
@@ -22,10 +20,11 @@
 
 #include "softgpu/kernel/cuda_shim.h"
 
-#define TIDEMARK_DEVICE_BODY 1
 #define TIDEMARK_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::tidemark::softgpu::dynamic_shared())
 
 #endif
+
+// TIDEMARK_DYNAMIC_SHARED(float, tile); — tile points to the launch's dynamic shared memory, aligned to 16 bytes.
 
 // For arithmetic that host code, a reference for instance, calls too.
 #define TIDEMARK_HD __host__ __device__ __forceinline__

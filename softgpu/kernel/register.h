@@ -96,13 +96,14 @@ struct Kernel<F, Flags, void (*)(A...)> {
   // The arguments are copied into locals first: then no store of the body can change them, and what depends on them
   // alone is computed once. Everything is inlined, so the loop is the compiler's to vectorise.
   [[gnu::flatten]] static void block_of(A... args) {
-    Index3 const dim = t_state.block_dim;
+    ThreadState& state = *thread_state();
+    Index3 const dim = state.block_dim;
     for (unsigned z = 0; z < static_cast<unsigned>(dim.z); ++z)
       for (unsigned y = 0; y < static_cast<unsigned>(dim.y); ++y) {
-        t_state.thread.y = Coord(y);
-        t_state.thread.z = Coord(z);
+        state.thread.y = Coord(y);
+        state.thread.z = Coord(z);
         for (unsigned x = 0; x < static_cast<unsigned>(dim.x); ++x) {
-          t_state.thread.x = Coord(x);
+          state.thread.x = Coord(x);
           F(args...);
         }
       }
@@ -123,7 +124,8 @@ struct Kernel<F, Flags, void (*)(A...)> {
 
   // One element too many, so that a kernel without parameters has an array as well.
   static constexpr std::array<SoftgpuParam, sizeof...(A) + 1> param_table{
-      SoftgpuParam{.size_bytes = sizeof(A), .align_bytes = alignof(A), .is_pointer = std::is_pointer_v<A>}..., SoftgpuParam{}};
+      SoftgpuParam{.size_bytes = sizeof(A), .align_bytes = alignof(A), .is_pointer = std::is_pointer_v<A>}...,
+      SoftgpuParam{}};
   static inline KernelEntry entry{.kernel = {.params = param_table.data(),
                                              .param_count = sizeof...(A),
                                              .max_threads_per_block = 1024,

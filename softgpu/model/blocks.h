@@ -26,7 +26,7 @@ struct Block {
   int device = -1;
   bool sync_memops = false;
   bool doomed = false;         // given to a stream-ordered free that has not happened yet
-  unsigned flags = 0;          // as given to the allocating call
+  unsigned flags = 0;          // as given to the allocating call; of a mapping: two bits of access for each device
   void* context = nullptr;     // that allocated it
   void* owner = nullptr;       // pool, VMM handle, array, graph: depends on the kind
   std::uint64_t resident = 0;  // managed: bytes charged to `device` after a prefetch

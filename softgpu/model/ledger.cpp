@@ -117,6 +117,7 @@ class SharedLedger final : public Ledger {
   void release(std::uint64_t bytes) override;
   Usage usage() override;
   std::vector<Process> processes() override;
+  void leave() override;
 
  private:
   // The page's lock. A holder that died left the slots true and the sum perhaps not: sum again.
@@ -207,14 +208,17 @@ Result<std::unique_ptr<Ledger>> SharedLedger::attach(std::uint64_t capacity, con
   }
 }
 
+void SharedLedger::leave() {
+  if (page_ == nullptr || slot_ == nullptr || owner_ != ::getpid()) return;
+  FileLock const lock(fd_);
+  Guard const guard(*this);
+  *slot_ = {};
+  slot_ = nullptr;
+  if (sweep(*page_) == 0) ::unlink(path_.c_str());
+}
+
 SharedLedger::~SharedLedger() {
-  if (page_ != nullptr && slot_ != nullptr && owner_ == ::getpid()) {
-    FileLock const lock(fd_);
-    Guard const guard(*this);
-    page_->used_bytes -= slot_->used_bytes;
-    *slot_ = {};
-    if (sweep(*page_) == 0) ::unlink(path_.c_str());
-  }
+  leave();
   if (page_ != nullptr) ::munmap(page_, sizeof(Page));
   if (fd_ >= 0) ::close(fd_);
 }

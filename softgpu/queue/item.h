@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "softgpu/interface/observe.h"
 #include "softgpu/queue/clock.h"
 
 namespace tidemark::softgpu {
@@ -52,12 +53,14 @@ struct Item {
   const char* name = "";           // stays alive
   std::function<int()> run;        // gives a CUresult; called once, without the lock unless run_locked
   bool run_locked = false;         // short book-keeping that needs the lock
+  bool run_always = false;         // a host function that is called even when the context has failed
   std::function<int()> precheck;   // asked under the lock right before run; an error keeps it from running
   std::function<bool()> ready;     // extra condition (a value in memory); asked under the lock
   std::vector<Ref<Ticket>> waits;  // besides the order of its stream
   Ref<Ticket> ticket;
   Nanos submitted = 0;
   std::unique_ptr<Provenance> provenance;
+  std::unique_ptr<SoftgpuWorkEvent> observed;  // what an observer will hear of it; absent unless there is one
 };
 
 }  // namespace tidemark::softgpu

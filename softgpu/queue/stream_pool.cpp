@@ -172,14 +172,18 @@ void StreamPool::settle_finished() {
 }
 
 void StreamPool::settle() {
-  if (!pending_.empty()) settle_finished();
-  if (reserved.current > release_threshold) trim(release_threshold);
+  trim(release_threshold);
 }
 
 void StreamPool::trim(std::uint64_t keep_bytes) {
-  settle_finished();
-  for (std::size_t g = mapped_.size(); g-- > 0 && idle_granules_ != 0 && reserved.current > keep_bytes;)
-    if (mapped_[g] && runs_in_granule_[g] == 0) unmap(g);
+  if (!pending_.empty()) settle_finished();
+  // Whole granules, and never below what is to be kept.
+  std::uint64_t spare = reserved.current > keep_bytes ? (reserved.current - keep_bytes) / kGranule : 0;
+  for (std::size_t g = mapped_.size(); g-- > 0 && idle_granules_ != 0 && spare != 0;) {
+    if (!mapped_[g] || runs_in_granule_[g] != 0) continue;
+    unmap(g);
+    --spare;
+  }
 }
 
 void StreamPool::unmap(std::size_t granule) {

@@ -88,6 +88,9 @@ Index3 index_of_block(std::uint64_t linear, const SoftgpuDim& grid) {
 }  // namespace
 
 constinit thread_local ThreadState t_state;
+ThreadState* thread_state() noexcept {
+  return &t_state;
+}
 
 Engine::Engine() : state_(&t_state), stacks_(configured_stack_bytes()) {
   main_.sanitizer.adopt_thread();
@@ -165,32 +168,36 @@ void Engine::run_block() {
   run_until_done();
   running_ = false;
   if (status_ != SOFTGPU_KERNEL_OK) {
-    stacks_.renew_all();
+    stacks_.renew_used();
   } else if (shared_.overrun()) {
     status_ = SOFTGPU_KERNEL_ILLEGAL_ADDRESS;
     say_fault(*job_, "a write past the end of its dynamic shared memory");
   } else if (!stacks_.canaries_intact()) {
     status_ = SOFTGPU_KERNEL_STACK_OVERFLOW;
-    stacks_.renew_all();
+    stacks_.renew_used();
     say_fault(*job_, "a thread used more than its stack (SOFTGPU_STACK sets its size in KiB)");
   }
 }
 
-void Engine::fail(SoftgpuKernelStatus status, std::string_view what) {
+void Engine::fail(SoftgpuKernelStatus status, std::string what) {
   say_fault(*job_, what);
+  // This frame and those above it are left for good: nothing in them may own memory.
+  std::string().swap(what);
   status_ = status;
-  sanitizer_leave(self_->stack->sanitizer, main_.sanitizer, true);
+  if constexpr (kSanitized) sanitizer_leave(self_->stack->sanitizer, main_.sanitizer, true);
   came_from_ = self_->stack;
   softgpu_switch_stack(&self_->sp, main_thread_.sp);
   __builtin_unreachable();
 }
 
 void Engine::run_thread() {
+  bool thrown = false;
   try {
     job_->body(job_->args);
   } catch (...) {
-    fail(SOFTGPU_KERNEL_TRAP, "a C++ exception left the kernel: device code has none");
+    thrown = true;  // and out of the handler first, so that the exception is destroyed
   }
+  if (thrown) fail(SOFTGPU_KERNEL_TRAP, "a C++ exception left the kernel: device code has none");
 }
 
 void Engine::stack_main() {
@@ -214,5 +221,5 @@ SoftgpuKernelStatus run_blocks(const BlockJob& job, std::uint64_t first, std::ui
 }  // namespace tidemark::softgpu
 
 extern "C" void softgpu_stack_main() {
-  tidemark::softgpu::t_state.engine->stack_main();
+  tidemark::softgpu::thread_state()->engine->stack_main();
 }

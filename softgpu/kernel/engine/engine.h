@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "softgpu/kernel/engine/shared_memory.h"
 #include "softgpu/kernel/engine/stack.h"
@@ -24,6 +23,9 @@
 #include "softgpu/kernel/engine/warp.h"
 
 namespace tidemark::softgpu {
+
+// What thread_state() points to.
+extern constinit thread_local ThreadState t_state;
 
 class Engine {
  public:
@@ -37,11 +39,12 @@ class Engine {
   SoftgpuKernelStatus run(const BlockJob& job, std::uint64_t first, std::uint64_t last);
 
   // From inside a kernel.
-  BarrierVotes barrier(bool vote);
+  void barrier(bool vote);
+  BarrierVotes votes() const { return result_; }
   std::uint64_t warp_call(CallKey key, std::uint64_t value, ShuffleArgs args);
   LaneMask active_mask(const void* place);
   void yield();
-  [[noreturn, gnu::cold]] void fail(SoftgpuKernelStatus status, std::string_view what);
+  [[noreturn, gnu::cold]] void fail(SoftgpuKernelStatus status, std::string what);
   unsigned lane() const { return static_cast<unsigned>(self_ - warp_begin_); }
   bool running() const { return running_; }
   const SharedMemory& shared() const { return shared_; }
@@ -85,6 +88,7 @@ class Engine {
   void enter_warp(unsigned warp);
   void wake(unsigned warp, LaneMask lanes);
   void thread_exited();
+  void pass_barrier();
   void open_barrier();
   bool answer_active_mask();
   void finish_calls(unsigned warp);

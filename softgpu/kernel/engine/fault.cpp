@@ -28,7 +28,7 @@ thread_local Fault t_fault{0, reinterpret_cast<const void*>(1)};  // initialised
 // Where the thread continues after the handler: ordinary code on a stack of its own, so the launch can be ended as
 // from anywhere else.
 [[noreturn]] void land() {
-  Engine& engine = *t_state.engine;
+  Engine& engine = *thread_state()->engine;
   char text[160];
   SoftgpuKernelStatus status = SOFTGPU_KERNEL_TRAP;
   if (t_fault.signal == SIGFPE) {

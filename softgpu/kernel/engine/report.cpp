@@ -37,8 +37,8 @@ void say_line(std::string_view text) {
 
 void say_fault(const BlockJob& job, std::string_view what) {
   std::string line("kernel ");
-  line.append(readable(job.name)).append(", block ").append(show(t_state.block));
-  line.append(", thread ").append(show(t_state.thread)).append(": ").append(what);
+  line.append(readable(job.name)).append(", block ").append(show(thread_state()->block));
+  line.append(", thread ").append(show(thread_state()->thread)).append(": ").append(what);
   say_line(line);
 }
 

@@ -12,38 +12,32 @@
 namespace tidemark::softgpu {
 
 bool inside_kernel() {
-  return t_state.engine && t_state.engine->running();
+  return thread_state()->engine && thread_state()->engine->running();
 }
 
-BarrierVotes block_barrier(bool vote) {
-  return t_state.engine->barrier(vote);
-}
-std::uint64_t warp_call(WarpOp op, std::uint32_t mask, std::uint64_t value, ShuffleArgs args) {
-  return t_state.engine->warp_call(call_key(op, mask), value, args);
-}
 std::uint32_t warp_active_mask(const void* place) {
-  return t_state.engine->active_mask(place);
+  return thread_state()->engine->active_mask(place);
 }
 void yield_thread() {
-  t_state.engine->yield();
+  thread_state()->engine->yield();
 }
 unsigned lane_index() {
-  return t_state.engine->lane();
+  return thread_state()->engine->lane();
 }
 void* dynamic_shared() {
-  return t_state.engine->shared().dynamic();
+  return thread_state()->engine->shared().dynamic();
 }
 unsigned dynamic_shared_bytes() {
-  return static_cast<unsigned>(t_state.engine->shared().dynamic_bytes());
+  return static_cast<unsigned>(thread_state()->engine->shared().dynamic_bytes());
 }
 
 void trap(SoftgpuKernelStatus status, const char* what) {
-  t_state.engine->fail(status, what);
+  thread_state()->engine->fail(status, what);
 }
 
 void assert_failed(const char* expression, const char* file, unsigned line, const char* function) {
-  t_state.engine->fail(SOFTGPU_KERNEL_ASSERT, std::string(file) + ":" + std::to_string(line) + ": " + function +
-                                                  ": Assertion `" + expression + "` failed.");
+  thread_state()->engine->fail(SOFTGPU_KERNEL_ASSERT, std::string(file) + ":" + std::to_string(line) + ": " + function +
+                                                          ": Assertion `" + expression + "` failed.");
 }
 
 }  // namespace tidemark::softgpu

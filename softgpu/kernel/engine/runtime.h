@@ -11,8 +11,10 @@ namespace tidemark::softgpu {
 struct BarrierVotes {
   unsigned arrived = 0, in_favour = 0;
 };
-// __syncthreads and its voting forms. Threads that have exited count as arrived.
-BarrierVotes block_barrier(bool vote);
+// __syncthreads and its voting forms. Threads that have exited count as arrived. The votes stay until the next barrier
+// opens, and it cannot open before this thread has come to it.
+void block_barrier(bool vote);
+BarrierVotes barrier_votes();
 
 enum class WarpOp : std::uint8_t {
   Sync,
@@ -56,7 +58,7 @@ bool inside_kernel();
 struct BlockJob {
   const char* name;
   const SoftgpuLaunch* launch;
-  // Flat: runs all threads of the block whose index is in t_state. Otherwise: the body of one thread.
+  // Flat: runs all threads of the block whose index is in thread_state(). Otherwise: the body of one thread.
   void (*body)(void* args);
   void* args;
   bool flat;

@@ -146,18 +146,18 @@ void Engine::refuse_mask(WarpOp op) {
   fail(SOFTGPU_KERNEL_DIVERGENT_SYNC, std::string(name_of(op)) + " with a mask that does not name the caller");
 }
 
-BarrierVotes Engine::barrier(bool vote) {
+// The switch is the last thing it does: a jump, so that nothing but the switch itself saves registers.
+[[gnu::always_inline]] inline void Engine::barrier(bool vote) {
   votes_ += vote;
-  if (++arrived_ != live_count_) {
-    wait();
-    return result_;
-  }
-  // A flat kernel is a single fiber: it always gets here.
-  if (flat_) [[unlikely]]
-    refuse_in_flat("__syncthreads");
+  if (++arrived_ != live_count_) return wait();
+  pass_barrier();
+}
+
+// The last to arrive opens it and goes on. A flat kernel is a single fiber: it always gets here.
+[[gnu::noinline]] void Engine::pass_barrier() {
+  if (flat_) refuse_in_flat("__syncthreads");
   open_barrier();
   turn_ &= ~bit(lane());
-  return result_;
 }
 
 // All that live are at the barrier: who waits need not be remembered.
@@ -237,6 +237,18 @@ bool Engine::answer_active_mask() {
     return true;
   }
   return false;
+}
+
+// The engine is found through the OS thread, not handed in by the kernel: a kernel would keep the pointer on its stack,
+// where it can be read only after the switch to that stack.
+void block_barrier(bool vote) {
+  t_state.engine->barrier(vote);
+}
+BarrierVotes barrier_votes() {
+  return t_state.engine->votes();
+}
+std::uint64_t warp_call(WarpOp op, std::uint32_t mask, std::uint64_t value, ShuffleArgs args) {
+  return t_state.engine->warp_call(call_key(op, mask), value, args);
 }
 
 }  // namespace tidemark::softgpu

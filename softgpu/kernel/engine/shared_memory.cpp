@@ -31,7 +31,7 @@ struct Range {
 // initialisers for __shared__, so all of it is here; the engine's own thread_local is initialised, so it is not.
 // A program (no library) is left alone: its .tbss may belong to anyone.
 Range tbss_of_this_library() {
-  [[maybe_unused]] volatile auto touch = t_state.engine;  // the block exists only after a first access
+  [[maybe_unused]] volatile auto touch = thread_state()->engine;  // the block exists only after a first access
   Range found;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {

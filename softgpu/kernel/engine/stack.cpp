@@ -64,14 +64,14 @@ void StackPool::renew(Stack& stack, std::size_t index) {
   stack.sp = prepare_stack(stack.top - colour_bytes(index));
 }
 
-void StackPool::renew_all() {
-  free_.clear();
+void StackPool::renew_used() {
   for (std::size_t c = chunks_.size(); c-- > 0;)
     for (std::size_t i = kStacksPerChunk; i-- > 0;) {
       Stack& stack = chunks_[c]->stacks[i];
       if (!stack.guard_faults) std::memset(stack.guard, kCanary, kGuardBytes);
+      if (stack.free) continue;
       renew(stack, c * kStacksPerChunk + i);
-      free_.push_back(&stack);
+      give_back(&stack);
     }
 }
 

@@ -20,6 +20,7 @@ struct Stack {
   std::byte* guard = nullptr;  // kGuardBytes; the stack is above it
   std::byte* top = nullptr;
   bool guard_faults = false;
+  bool free = true;  // waits in softgpu_stack_main, or has never been used
 };
 
 inline constexpr std::size_t kGuardBytes = 4096;
@@ -36,11 +37,15 @@ class StackPool {
     if (free_.empty() && !grow()) return nullptr;
     Stack* const stack = free_.back();
     free_.pop_back();
+    stack->free = false;
     return stack;
   }
-  void give_back(Stack* stack) { free_.push_back(stack); }
-  // After an abandoned block: every stack starts anew and is free.
-  void renew_all();
+  void give_back(Stack* stack) {
+    stack->free = true;
+    free_.push_back(stack);
+  }
+  // After an abandoned block: the stacks whose threads will never go on start anew and are free.
+  void renew_used();
 
   bool canaries_intact() const { return !has_canaries_ || find_canaries_intact(); }
   // Is this an address in the guard of one of our stacks?

@@ -22,6 +22,8 @@ struct ThreadState {
   Index3 grid_dim{Coord{1}, Coord{1}, Coord{1}};
   Engine* engine = nullptr;
 };
-extern constinit thread_local ThreadState t_state;
+// The calling OS thread's. Declared const (a CUDA thread never moves to another OS thread), so that a kernel asks once:
+// in a shared library each mention of a thread_local variable would be a call, even inside a loop.
+[[gnu::const]] ThreadState* thread_state() noexcept;
 
 }  // namespace tidemark::softgpu

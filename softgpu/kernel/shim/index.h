@@ -17,9 +17,9 @@ inline dim3 to_dim3(const Index3& at) {
 
 }  // namespace tidemark::softgpu
 
-#define threadIdx (::tidemark::softgpu::to_uint3(::tidemark::softgpu::t_state.thread))
-#define blockIdx (::tidemark::softgpu::to_uint3(::tidemark::softgpu::t_state.block))
-#define blockDim (::tidemark::softgpu::to_dim3(::tidemark::softgpu::t_state.block_dim))
-#define gridDim (::tidemark::softgpu::to_dim3(::tidemark::softgpu::t_state.grid_dim))
+#define threadIdx (::tidemark::softgpu::to_uint3(::tidemark::softgpu::thread_state()->thread))
+#define blockIdx (::tidemark::softgpu::to_uint3(::tidemark::softgpu::thread_state()->block))
+#define blockDim (::tidemark::softgpu::to_dim3(::tidemark::softgpu::thread_state()->block_dim))
+#define gridDim (::tidemark::softgpu::to_dim3(::tidemark::softgpu::thread_state()->grid_dim))
 
 inline constexpr int warpSize = 32;

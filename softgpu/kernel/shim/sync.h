@@ -8,21 +8,26 @@
 
 namespace tidemark::softgpu {
 
-// Other threads run during the call: no value of memory may be kept across it, not even if a whole-program optimiser
-// believes that the call itself writes nothing.
-template <class Call>
-inline auto with_memory_fence(Call call) {
+// Other threads run during these calls: no value of memory may be kept across them, not even if a whole-program
+// optimiser believes that the call itself writes nothing.
+inline void memory_fence() {
   asm volatile("" ::: "memory");
-  auto const result = call();
-  asm volatile("" ::: "memory");
-  return result;
 }
 
+inline void wait_in_block(bool vote) {
+  memory_fence();
+  block_barrier(vote);
+  memory_fence();
+}
 inline BarrierVotes vote_in_block(bool vote) {
-  return with_memory_fence([vote] { return block_barrier(vote); });
+  wait_in_block(vote);
+  return barrier_votes();
 }
 inline std::uint64_t call_in_warp(WarpOp op, unsigned mask, std::uint64_t value = 0, ShuffleArgs args = {}) {
-  return with_memory_fence([=] { return warp_call(op, mask, value, args); });
+  memory_fence();
+  std::uint64_t const result = warp_call(op, mask, value, args);
+  memory_fence();
+  return result;
 }
 
 template <class T>
@@ -58,7 +63,7 @@ inline unsigned match(WarpOp op, unsigned mask, T value) {
 }  // namespace tidemark::softgpu
 
 inline void __syncthreads() {
-  tidemark::softgpu::vote_in_block(false);
+  tidemark::softgpu::wait_in_block(false);
 }
 inline int __syncthreads_count(int predicate) {
   return static_cast<int>(tidemark::softgpu::vote_in_block(predicate != 0).in_favour);

@@ -167,10 +167,7 @@ constexpr Format kHalf{11, -14, 15}, kBrain{8, -126, 127};
 using Quad = __float128;
 
 Quad power_of_two(int exponent) {
-  Quad result = 1;
-  for (; exponent > 0; --exponent) result *= 2;
-  for (; exponent < 0; ++exponent) result /= 2;
-  return result;
+  return std::ldexp(1.0, exponent);
 }
 double rounded_to(Format format, Quad value, Quad lacking) {
   if (value == 0) return static_cast<double>(value);

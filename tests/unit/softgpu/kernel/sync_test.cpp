@@ -11,6 +11,9 @@
 namespace tidemark::softgpu::testing {
 namespace {
 
+// A switch of stacks costs microseconds under ThreadSanitizer.
+constexpr int kRepeats = kSanitized ? 1 : 10;
+
 TEST(Barrier, ReductionIsRightForEveryBlockSize) {
   for (unsigned threads : {1u, 2u, 31u, 32u, 33u, 100u, 256u, 777u, 1024u}) {
     int const n = static_cast<int>(threads * 5 - 3);
@@ -33,7 +36,7 @@ TEST(Barrier, BlocksRunInParallelOnFourThreads) {
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 1000);
   const float* pin = in.data();
   Shape const shape{.grid = {kBlocks, 1, 1}, .block = {kThreads, 1, 1}, .os_threads = 4};
-  for (int repeat = 0; repeat < 5; ++repeat) {
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
     std::fill(out.begin(), out.end(), -1.0f);
     ASSERT_EQ(launch("block_sum<float>", shape, pin, out.data(), static_cast<int>(in.size())), SOFTGPU_KERNEL_OK);
     for (unsigned b = 0; b < kBlocks; ++b)
@@ -245,7 +248,7 @@ TEST(Atomics, TheLastBlockSeesWhatTheOthersWrote) {
   constexpr unsigned kBlocks = 100;
   std::vector<float> in(kBlocks * 128, 1.0f), part(kBlocks);
   const float* pin = in.data();
-  for (int repeat = 0; repeat < 10; ++repeat) {
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
     float out = 0;
     unsigned done = 0;
     Shape const shape{.grid = {kBlocks, 1, 1}, .block = {128, 1, 1}, .os_threads = 4};
