@@ -151,6 +151,16 @@ TEST_F(GraphMemory, LifetimesThatDoNotOverlapShareMemory) {
   EXPECT_OK(cuGraphDestroy(graph));
 }
 
+TEST_F(GraphMemory, LargerAllocationGrowsIntoWhatIsFree) {
+  CUdeviceptr p = 0, q = 0;
+  CUgraphNode const a = alloc_node(graph, {}, 2 * kMiB, &p), fa = free_node(graph, {a}, p);
+  CUgraphNode const b = alloc_node(graph, {fa}, 6 * kMiB, &q);
+  free_node(graph, {b}, q);
+  OK(cuGraphLaunch(instantiate(graph), stream));
+  sync();
+  EXPECT_EQ(reserved(), 6 * kMiB);
+}
+
 TEST_F(GraphMemory, UnorderedFreeIsNotReused) {
   CUdeviceptr p = 0, q = 0;
   CUgraphNode const a = alloc_node(graph, {}, 8 * kMiB, &p);
