@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled with --default-stream per-thread: stream 0 of every call in this file is the calling thread's own stream. It
-// is ordered with the legacy stream, not with the other threads' streams. (Inline functions that other files compile too
-// must not depend on this: they name their stream.)
+// is ordered with the legacy stream, not with the other threads' streams. (Inline functions that other files compile
+// too must not depend on this: they name their stream.)
 #include <atomic>
 #include <thread>
 
