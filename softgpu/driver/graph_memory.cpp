@@ -197,8 +197,8 @@ Item end_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocation
   item.kind = ItemKind::Memory;
   item.name = "graph free";
   item.run_locked = true;
-  item.run = [keep = allocation, checker = driver.checker, dry_run = driver.dry_run] {
-    if (checker != nullptr) checker->vanish(Checker::View::Device, keep->block->address, keep->block->rounded);
+  item.run = [keep = allocation, checker = driver.checker, id = block.id, dry_run = driver.dry_run] {
+    if (checker != nullptr) checker->vanish(Checker::View::Device, keep->block->address, keep->block->rounded, id);
     if (!dry_run) keep->heap->discard(*keep->block);
     return 0;
   };

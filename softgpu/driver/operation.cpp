@@ -179,11 +179,11 @@ struct Builder {
     item.run = [op, checker = driver.checker] {
       auto const view = Checker::View::Device;
       if (op.overlay) {
-        checker->overlay(view, op.address, op.bytes, op.generation);
+        checker->overlay(view, op.address, op.bytes, op.generation, op.frees);
       } else if (op.generation != 0) {
         checker->appear(view, op.address, op.bytes, op.generation);
       } else {
-        checker->vanish(view, op.address, op.bytes);
+        checker->vanish(view, op.address, op.bytes, op.frees);
       }
       return 0;
     };
