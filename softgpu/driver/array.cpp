@@ -8,6 +8,7 @@
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -71,6 +72,7 @@ CUresult create(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR& d) {
     array->block->kind = MemoryKind::Array;
     array->block->owner = array;
     array->address = array->block->address;
+    observe_allocated(call.driver, *array->block);
     *out = array;
     return CUDA_SUCCESS;
   });

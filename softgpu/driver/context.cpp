@@ -4,6 +4,7 @@
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/kernels.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -40,11 +41,15 @@ CUcontext make_context(Driver& driver, Device& device, unsigned flags) {
   context->device = &device;
   context->flags = flags;
   context->id = driver.next_id();
+  context->device_ordinal = device.ordinal;
   context->limits = default_limits();
   context->legacy_handle = make_stream(driver, context, CU_STREAM_DEFAULT, 0);
   context->legacy_handle->is_default = true;
   context->legacy = context->legacy_handle;
-  if (charge_overhead(driver, context)) return context;
+  if (charge_overhead(driver, context)) {
+    observe_created(context);
+    return context;
+  }
   driver.streams.destroy(context->legacy_handle);
   driver.contexts.destroy(context);
   return nullptr;
@@ -84,7 +89,7 @@ CUresult create_context(CUcontext* out, unsigned flags, CUdevice ordinal) {
 }
 
 void deactivate_primary(Call& call, Device& device) {
-  if (!device.primary_active) return;
+  if (!device.primary_active || !announce_end(call, device.primary)) return;
   empty_context(call, device.primary);
   if (!call.driver.dry_run) restore_symbols();
   device.primary_active = false;
@@ -116,6 +121,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
     } else if (!device.primary_active) {
       if (!charge_overhead(call.driver, device.primary)) return CUDA_ERROR_OUT_OF_MEMORY;
       device.primary_active = true;
+      observe_created(device.primary);
     }
     ++device.primary_references;
     *out = device.primary;
@@ -186,7 +192,7 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext* out, CUctxCreateParams* params, unsig
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
   return with_driver([&](Call& call) -> CUresult {
     if (!is_context(call, context)) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->primary || !announce_end(call, context)) return CUDA_ERROR_INVALID_CONTEXT;
     empty_context(call, context);
     auto& stack = context_stack();
     if (!stack.empty() && stack.back() == context) stack.pop_back();

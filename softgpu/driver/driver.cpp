@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "softgpu/driver/graph_exec.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/interface/default_stream.h"
 #include "softgpu/queue/host_thread.h"
 
@@ -162,6 +163,7 @@ CUstream stream_of(Call& call, CUstream handle) {
       own = make_stream(call.driver, call.context, CU_STREAM_DEFAULT, 0);
       own->is_default = true;
       call.context->streams.push_back(own);
+      observe_created(own);
     }
     return own;
   }

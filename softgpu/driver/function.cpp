@@ -30,9 +30,6 @@ int max_dynamic_shared(const CUkern_st& kernel) {
 
 namespace {
 
-// A card's compiler would know; a software device assumes a common number.
-constexpr int kRegistersPerThread = 32;
-
 CUresult read_attribute(const CUkern_st& kernel, const Profile& profile, CUfunction_attribute attribute, int* value) {
   auto const set = kernel.attributes.find(attribute);
   switch (attribute) {

@@ -5,6 +5,9 @@
 
 namespace tidemark::softgpu {
 
+// A card's compiler would know; a software device assumes a common number.
+inline constexpr int kRegistersPerThread = 32;
+
 int max_threads(const CUkern_st& kernel);
 int static_shared(const CUkern_st& kernel);
 int max_dynamic_shared(const CUkern_st& kernel);

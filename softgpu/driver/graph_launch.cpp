@@ -138,6 +138,8 @@ class Launch {
 
   Ref<Ticket> put(CUstream stream, Item item, std::vector<Ref<Ticket>> waits) {
     item.waits.insert(item.waits.end(), waits.begin(), waits.end());
+    // Lanes are our own: to an observer the graph's work is the launch stream's.
+    if (item.observed && stream->context == stream_->context) item.observed->stream = stream_->id;
     return engine_.enqueue(*stream, std::move(item));
   }
 

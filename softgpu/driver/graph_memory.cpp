@@ -7,6 +7,7 @@
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/graph.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -38,9 +39,9 @@ bool is_free_for(Engine& engine, GraphBacking& backing, const BackingRequest& re
   return true;
 }
 
-bool grow(Device& device, GraphBacking& backing, std::uint64_t bytes) {
+bool grow(Driver& driver, Device& device, GraphBacking& backing, std::uint64_t bytes) {
   if (backing.bytes >= bytes) return true;
-  if (!device.ledger->charge(bytes - backing.bytes)) return false;
+  if (fault_oom(driver, bytes - backing.bytes) || !device.ledger->charge(bytes - backing.bytes)) return false;
   backing.bytes = bytes;
   return true;
 }
@@ -74,7 +75,7 @@ bool try_backing(Driver& driver, Device& device, const BackingRequest& request, 
   std::shared_ptr<GraphBacking> found = find_backing(driver, device, request);
   bool const is_new = found == nullptr;
   if (is_new) found = std::make_shared<GraphBacking>();
-  if (!grow(device, *found, request.bytes)) return false;
+  if (!grow(driver, device, *found, request.bytes)) return false;
   if (is_new) device.graph_backings.push_back(found);
   ++found->holders;
   held = std::move(found);
@@ -89,7 +90,7 @@ bool take_backing(Driver& driver, const BackingRequest& request, std::shared_ptr
   // After a trim the backing is empty and no longer the device's.
   if (held != nullptr && held->bytes != 0) {
     std::size_t const before = waits.size();
-    if (is_free_for(driver.engine, *held, request, &waits) && grow(device, *held, request.bytes)) {
+    if (is_free_for(driver.engine, *held, request, &waits) && grow(driver, device, *held, request.bytes)) {
       count(device);
       return true;
     }
@@ -169,6 +170,7 @@ Item begin_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocati
   allocation->backing = backing;
   allocation->executable = executable;
   ++backing->alive;
+  observe_allocated(driver, block);
   driver.device(block.device)->graph_allocations.push_back(allocation);
   Item item;
   item.kind = ItemKind::Memory;
@@ -185,6 +187,7 @@ Item begin_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocati
 
 Item end_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocation) {
   Block& block = *allocation->block;
+  observe_released(driver, block);
   block.doomed = true;
   allocation->alive = false;
   --allocation->backing->alive;
@@ -212,6 +215,7 @@ CUresult capture_allocation(Call& call, CUstream stream, std::uint64_t bytes, in
   auto allocation = make_allocation(call, params, &result);
   if (allocation == nullptr) return result;
   *out = allocation->block->address;
+  allocation->block->context = stream->context;
   allocation->owner = stream->capture->graph->id;
   return capture_node(call, stream, {.work = AllocWork{std::move(allocation)}, .context = stream->context});
 }

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -55,6 +56,7 @@ void release_block(Driver& driver, Block* block) {
       block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
   if (is_variable) return;
   if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
+  if (!block->doomed) observe_released(driver, *block);  // else it was said when the program freed it
   switch (block->kind) {
     case MemoryKind::Device:
     case MemoryKind::Array:
@@ -81,6 +83,7 @@ CUresult allocate(CUdeviceptr* out, std::uint64_t bytes, const char* name) {
     fault_slow(call.driver, "ALLOC", name);
     Block const* const block = allocate_device(call, bytes);
     if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    observe_allocated(call.driver, *block);
     *out = block->address;
     return CUDA_SUCCESS;
   });
@@ -93,6 +96,7 @@ CUresult allocate_pinned(void** out, std::uint64_t bytes, unsigned flags) {
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
     Block const* const block = allocate_host(call, bytes, flags, MemoryKind::Pinned);
     if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    observe_allocated(call.driver, *block);
     *out = reinterpret_cast<void*>(block->address);
     return CUDA_SUCCESS;
   });
@@ -164,6 +168,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flag
     if (fault_oom(call.driver, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
     Block const* const block = allocate_host(call, bytes, flags, MemoryKind::Managed);
     if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    observe_allocated(call.driver, *block);
     *out = block->address;
     return CUDA_SUCCESS;
   });

@@ -11,6 +11,7 @@
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/kernels.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/interface/softgpu.h"
 #include "softgpu/model/image.h"
 
@@ -85,8 +86,10 @@ CUmodule module_in(Driver& driver, CUlibrary library, CUcontext context) {
   CUmodule& module = library->modules[context];
   if (module == nullptr) {
     module = driver.modules.create();
+    module->id = driver.next_id();
     module->context = context;
     module->library = library;
+    observe_created(module);
   }
   return module;
 }
@@ -121,6 +124,7 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
     block->context = call.context;
     if (call.driver.checker != nullptr)
       call.driver.checker->appear(Checker::View::Both, address, symbol->size_bytes, block->id);
+    observe_allocated(call.driver, *block, nullptr, name.c_str());
     return block;
   }
   say_once("symbols start at zero", "softgpu",
@@ -131,6 +135,7 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
   if (block != nullptr) {
     std::memset(reinterpret_cast<void*>(block->address), 0, std::min<std::uint64_t>(variable.bytes, 1u << 20));
     block->owner = &variable;
+    observe_allocated(call.driver, *block, nullptr, name.c_str());
   }
   return block;
 }
@@ -236,6 +241,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   return with_module(module, [&](Call& call) -> CUresult {
     if (!module->owns_library) return CUDA_ERROR_NOT_PERMITTED;
+    if (!announce_end(call, module->library)) return CUDA_ERROR_INVALID_VALUE;
     call.engine().wait_group(call.lock, *call.context);
     unload_library(call.driver, module->library);
     return CUDA_SUCCESS;
@@ -294,6 +300,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUj
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library) {
   return with_library(library, [&](Call& call) -> CUresult {
+    if (!announce_end(call, library)) return CUDA_ERROR_INVALID_HANDLE;
     call.driver.contexts.for_each([&](CUctx_st& context) { call.engine().wait_group(call.lock, context); });
     unload_library(call.driver, library);
     return CUDA_SUCCESS;

@@ -30,7 +30,6 @@ struct Capture;
 struct CUctx_st : tidemark::softgpu::StreamGroup {
   tidemark::softgpu::Device* device = nullptr;
   unsigned flags = 0;
-  std::uint64_t id = 0;
   bool primary = false;
   bool charged = false;  // the context overhead is on the device's bill
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
@@ -98,6 +97,7 @@ struct CUkern_st {
 };
 
 struct CUmod_st {
+  std::uint64_t id = 0;
   CUcontext context = nullptr;
   CUlibrary library = nullptr;
   bool owns_library = false;

@@ -8,6 +8,7 @@
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/copy.h"
 #include "softgpu/driver/kernels.h"
+#include "softgpu/driver/observe.h"
 
 namespace tidemark::softgpu {
 namespace {
@@ -153,8 +154,10 @@ struct Builder {
     item.name = op.name;
     touches = op.touches;
     if (driver.dry_run) return;
-    item.run = [op] {
-      op.run(op.args->data());
+    // A copy each time: a graph runs it at every launch, and the library may change its arguments.
+    item.run = [run = op.run, args = op.args] {
+      std::vector<std::byte> own = *args;
+      run(own.data());
       return 0;
     };
   }
@@ -214,6 +217,7 @@ Item make_item(Driver& driver, const Operation& operation) {
     builder.item.provenance = std::make_unique<Provenance>();
     for (Touch const& touch : builder.touches) driver.checker->note(*builder.item.provenance, touch, builder.item.name);
   }
+  builder.item.observed = describe_work(driver, operation);
   return std::move(builder.item);
 }
 

@@ -3,6 +3,7 @@
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/graph_memory.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/driver/operation.h"
 #include "softgpu/driver/pools.h"
 
@@ -22,6 +23,7 @@ CUmemoryPool make_pool(Driver& driver, Device& device, const CUmemPoolProps& pro
   handle->props = props;
   handle->pool = std::move(*pool);
   handle->access[device.ordinal] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  observe_pool(driver, *handle, SOFTGPU_POOL_CREATED);
   return handle;
 }
 
@@ -59,6 +61,7 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
   op.bytes = block->rounded;
   op.generation = block->id;
   *out = block->address;
+  observe_allocated(call.driver, *block, stream);
   if (call.driver.checker != nullptr)
     call.driver.checker->appear(Checker::View::Host, op.address, op.bytes, op.generation);
   return issue(call, stream, std::move(op));
@@ -66,6 +69,7 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
 
 // Plain memory may be freed in stream order too: then no wait is needed.
 CUresult free_plain_async(Call& call, Block* block, CUstream stream) {
+  observe_released(call.driver, *block, stream);
   block->doomed = true;
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, block->address, block->rounded);
   MemoryOp op;
@@ -83,8 +87,10 @@ CUresult free_async(Call& call, Block* block, CUstream stream) {
   Ref<Ticket> ticket;
   auto* const handle = static_cast<CUmemoryPool>(block->owner);
   CUresult const result = issue(call, stream, std::move(op), &ticket);
-  if (result == CUDA_SUCCESS) handle->pool->free(block, std::move(ticket));
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  observe_released(call.driver, *block, stream);
+  handle->pool->free(block, std::move(ticket));
+  return CUDA_SUCCESS;
 }
 
 bool is_pool(Call& call, CUmemoryPool handle) {
@@ -268,14 +274,16 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool) {
     // Returns at once. Blocks that still live, and those whose free is queued, keep the pool until they are gone.
     pool->destroyed = true;
     pool->pool->release_threshold = 0;
+    observe_pool(call.driver, *pool, SOFTGPU_POOL_DESTROYED);
     settle_pools(call.driver);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
-  return with_pool(pool, [&](Call&) -> CUresult {
+  return with_pool(pool, [&](Call& call) -> CUresult {
     pool->pool->trim(keep);
+    observe_pool(call.driver, *pool, SOFTGPU_POOL_TRIMMED, keep);
     return CUDA_SUCCESS;
   });
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look-up of entry points by name and version.
+// The look-up of entry points by name and version. Compiled with SOFTGPU_PUBLIC_NAMES: the addresses given out are
+// those of the exported functions.
+#include "softgpu/driver/procs.h"
+
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
 // The interop headers need the types that stand before them.
@@ -32,7 +35,10 @@ const Proc kProcs[] = {
 #undef SOFTGPU_PROC
 };
 
-CUresult look_up(const char* name, void** out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+}  // namespace
+
+CUresult tidemark::softgpu::look_up(const char* name, void** out, int version, cuuint64_t flags,
+                                    CUdriverProcAddressQueryResult* status) {
   if (name == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = nullptr;
   auto const answer = [&](CUdriverProcAddressQueryResult s, CUresult result) {
@@ -52,15 +58,4 @@ CUresult look_up(const char* name, void** out, int version, cuuint64_t flags, CU
   bool const per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   *out = per_thread && best->per_thread != nullptr ? best->per_thread : best->plain;
   return answer(CU_GET_PROC_ADDRESS_SUCCESS, CUDA_SUCCESS);
-}
-
-}  // namespace
-
-CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
-                                     CUdriverProcAddressQueryResult* status) {
-  return look_up(symbol, function, version, flags, status);
-}
-
-CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
-  return look_up(symbol, function, version, flags, nullptr);
 }

@@ -2,6 +2,7 @@
 // Streams: creation, waiting, callbacks, words in memory.
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/driver.h"
+#include "softgpu/driver/observe.h"
 #include "softgpu/driver/operation.h"
 
 using namespace tidemark;
@@ -26,6 +27,7 @@ CUresult create_stream(CUstream* out, unsigned flags, int priority) {
     int const clamped = std::min(kLeastPriority, std::max(kGreatestPriority, priority));
     CUstream const stream = make_stream(call.driver, call.context, flags, clamped);
     call.context->streams.push_back(stream);
+    observe_created(stream);
     *out = stream;
     return CUDA_SUCCESS;
   });
@@ -67,7 +69,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
     if (handle == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
       return CUDA_ERROR_INVALID_HANDLE;
     CUstream const stream = stream_of(call, handle);
-    if (stream == nullptr || stream->is_default) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream == nullptr || stream->is_default || !announce_end(call, stream)) return CUDA_ERROR_INVALID_HANDLE;
     // Returns at once; what is queued is still done, and the stream goes when it is.
     stream->destroyed = true;
     abandon_capture(call, stream);

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "softgpu/driver/memory.h"
+#include "softgpu/driver/observe.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -186,6 +187,7 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUme
                                                           .owner = memory},
                                                          true);
     if (call.driver.checker != nullptr) call.driver.checker->appear(Checker::View::Both, address, bytes, block->id);
+    observe_allocated(call.driver, *block);
     return CUDA_SUCCESS;
   });
 }
@@ -199,6 +201,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
       auto* const memory = static_cast<PhysicalMemory*>(block->owner);
       if (call.driver.checker != nullptr)
         call.driver.checker->vanish(Checker::View::Both, block->address, block->requested, block->id);
+      observe_released(call.driver, *block);
       map_nothing(block->address, block->requested);
       call.driver.blocks.destroy(block, true);
       --memory->mappings;

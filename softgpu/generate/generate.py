@@ -8,6 +8,7 @@ import re
 import sys
 
 import emit
+import fronts
 import headers
 import procs
 
@@ -33,13 +34,14 @@ class Library:
     typedef_headers: list = dataclasses.field(default_factory=list)
     launch_headers: list = dataclasses.field(default_factory=list)
     api: str = ""  # our header that includes the vendor's, in the way that fits the library
+    observed: object = None  # fronts.Api
 
 
 # gl.h and vdpau.h are named because not every CUDA header that needs them includes them on every machine.
 DRIVER = Library(
     headers=["cuda.h", "cudaProfiler.h", "GL/gl.h", "cudaGL.h", "cudaEGL.h", "vdpau/vdpau.h", "cudaVDPAU.h"],
     typedef_headers=["cudaTypedefs.h", "cudaProfilerTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h"],
-    names=r"cu[A-Z]\w*", status=["CUresult"], minimum=637, readings=READINGS)
+    names=r"cu[A-Z]\w*", status=["CUresult"], minimum=637, readings=READINGS, observed=fronts.DRIVER)
 RUNTIME = Library(
     headers=["cuda_runtime_api.h", "cuda_profiler_api.h", "GL/gl.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "vdpau/vdpau.h",
              "cuda_vdpau_interop.h"],
@@ -50,7 +52,7 @@ RUNTIME = Library(
     # Named by cupti_runtime_cbid.h alone: host code of newer compilers may call them, so they exist and refuse.
     extra=["__cudaRegisterHostVar", "__cudaRegisterUnifiedTable", "__cudaGetProcAddress"],
     names=r"cuda[A-Z]\w*", status=["cudaError_t"], minimum=400, node="libcudart.so.13", hook="softgpu_runtime_not_supported",
-    handwritten=["cudaCreateChannelDesc"], readings=READINGS)
+    handwritten=["cudaCreateChannelDesc"], readings=READINGS, observed=fronts.RUNTIME)
 
 
 class Generator:
@@ -98,7 +100,11 @@ class Generator:
     def run(self):
         library, prefix = self.library, self.options.name
         functions = self.functions()
-        self.outputs[f"{prefix}_stubs.cpp"] = emit.stubs(functions, library.hook, library.status, library.returns, library.handwritten)
+        behind = {}  # public name: the name of what its front calls
+        if library.observed and self.options.fronts:
+            behind = self.make_fronts(functions)
+        self.outputs[f"{prefix}_stubs.cpp"] = emit.stubs(functions, library.hook, library.status, library.returns, library.handwritten,
+                                                            behind)
         self.outputs[f"{prefix}.map"] = emit.version_script(self.exported(functions), library.node)
         self.outputs[f"{prefix}_names.txt"] = "".join(f"{n}\n" for n in sorted(functions))
         if library.typedef_headers:
@@ -112,7 +118,21 @@ class Generator:
             launch = [n for n in functions if n.startswith("__") and n not in library.extra]
             self.outputs[f"{prefix}_launch.h"] = emit.launch_header(functions, launch, library.api)
             self.outputs[f"{prefix}_twins.cpp"] = emit.twins(functions, library.headers, f'#include "{prefix}_launch.h"\n')
+        if self.options.observation_tables:
+            text = self.preprocess(["cupti_result.h", fronts.DRIVER.ids_header, fronts.RUNTIME.ids_header], [])
+            self.outputs[f"{prefix}_ids.inc"] = fronts.id_rows(text)
+            self.outputs[f"{prefix}_results.inc"] = fronts.result_rows(text)
         self.write()
+
+    def make_fronts(self, functions):
+        """Writes the fronts; returns {public name: name of what stands behind it}."""
+        library, prefix, api = self.library, self.options.name, self.library.observed
+        text = self.preprocess([*library.headers, api.ids_header, *api.parameter_headers], READINGS[0])
+        made = fronts.fronts(api, functions, text)
+        own = [f"{prefix}_launch.h"] if library.launch_headers else []
+        self.outputs[f"{prefix}_public.h"] = fronts.names_header(made)
+        self.outputs[f"{prefix}_fronts.cpp"] = fronts.fronts_source(made, api, library.status, library.headers + own)
+        return {f.function.name: fronts.IMPLEMENTATION + f.function.name for f in made}
 
     def write(self):
         out = self.options.out
@@ -135,6 +155,8 @@ def parse_arguments(arguments):
     common.add_argument("--name", help="prefix of the generated files (default: the kind)")
     common.add_argument("--depfile", type=pathlib.Path, help="write the headers read here, for the build tool")
     common.add_argument("--export-header", action="append", default=[], help="also export the softgpu_ functions declared here")
+    common.add_argument("--fronts", action="store_true", help="driver and runtime: observable fronts (needs CUPTI's headers)")
+    common.add_argument("--observation-tables", action="store_true", help="also write the names of CUPTI's callbacks and errors")
     common.add_argument("--hide", action="append", default=[], help="a public name to leave out of the export list")
     parser = argparse.ArgumentParser(description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)

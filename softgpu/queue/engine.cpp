@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/invariant.h"
+#include "softgpu/interface/front.h"
 #include "softgpu/queue/checker.h"
 #include "softgpu/queue/host_thread.h"
 
@@ -24,6 +25,20 @@ constexpr std::size_t kLongestQueue = 1024;
 constexpr milliseconds kHostFunctionGrace{20};
 constexpr Nanos kSilence = 3'000'000'000;
 constexpr Nanos kSpinBelow = 60'000;
+
+void tell_observer(const Stream& stream, const Item& item) {
+  const SoftgpuObserver* const who = observer();
+  if (who == nullptr) return;
+  SoftgpuWorkEvent& event = *item.observed;
+  event.name = item.name;
+  event.device = stream.group->device_ordinal;
+  event.context = stream.group->id;
+  if (event.stream == 0) event.stream = stream.id;
+  event.queued_ns = item.submitted;
+  event.start_ns = item.ticket->start;
+  event.end_ns = item.ticket->finish;
+  who->work(&event);
+}
 
 }  // namespace
 
@@ -178,6 +193,7 @@ void Engine::finish(Stream& stream, Item& item, int error, Nanos began) {
   stream.ready_at = ticket.finish;
   stream.running = false;
   --pending_;
+  if (item.observed && error == 0 && stream.group->error == 0) tell_observer(stream, item);
   if (error != 0 && stream.group->error == 0) stream.group->error = error;
   changed_.notify_all();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "softgpu/interface/observe.h"
 #include "softgpu/queue/clock.h"
 
 namespace tidemark::softgpu {
@@ -59,6 +60,7 @@ struct Item {
   Ref<Ticket> ticket;
   Nanos submitted = 0;
   std::unique_ptr<Provenance> provenance;
+  std::unique_ptr<SoftgpuWorkEvent> observed;  // what an observer will hear of it; absent unless there is one
 };
 
 }  // namespace tidemark::softgpu

@@ -31,6 +31,8 @@ struct StreamGroup {
   std::vector<Stream*> streams;  // all others
   // The first error of the context's work; a CUresult. Sticky: every later call answers with it.
   int error = 0;
+  std::uint64_t id = 0;    // the context's
+  int device_ordinal = 0;  // of the context
 };
 
 }  // namespace tidemark::softgpu

@@ -48,6 +48,7 @@ class StreamPool final : public BlockWindow {
   // The host has synchronised with something: finished frees are settled, memory beyond the threshold is released.
   void settle();
   void trim(std::uint64_t keep_bytes);
+  std::uintptr_t address() const { return begin(); }
   // No block is allocated, and every free has happened.
   bool is_empty() const { return used.current == 0 && pending_.empty(); }
   Block* find_block(std::uintptr_t address) override;

@@ -156,6 +156,13 @@ cudaError_t find_callable(const void* func, Callable& out) {
   return driver != cudaSuccess ? driver : cudaErrorInvalidDeviceFunction;
 }
 
+const char* kernel_name(const void* func) {
+  Registry& all = registry();
+  std::shared_lock const lock(all.mutex);
+  auto const found = all.kernels.find(func);
+  return found != all.kernels.end() ? found->second->name.c_str() : nullptr;
+}
+
 void* symbol_of(CUkernel kernel) {
   Registry& all = registry();
   std::shared_lock const lock(all.mutex);

@@ -21,6 +21,8 @@ struct Callable {
 // func: the address of a host stub, or a cudaKernel_t or cudaFunction_t that this runtime gave out.
 // cudaErrorInvalidDeviceFunction for anything else.
 cudaError_t find_callable(const void* func, Callable& out);
+// The name under which a program registered the kernel of this host stub, or null. Loads nothing.
+const char* kernel_name(const void* func);
 // The host stub that stands for a kernel, or the kernel's own handle when there is none.
 void* symbol_of(CUkernel kernel);
 // Remembers a handle that goes out to the program, which may pass it back as `func`.
