@@ -59,7 +59,10 @@ void empty_context(Call& call, CUcontext context) {
   for (Stream* const stream : context->streams) abandon_capture(call, static_cast<CUstream_st*>(stream));
   call.engine().wait_group(call.lock, *context);
   free_contents(call, context);
-  for (Stream* const stream : context->streams) call.driver.streams.destroy(static_cast<CUstream_st*>(stream));
+  for (Stream* const stream : context->streams) {
+    call.engine().forget(*stream);
+    call.driver.streams.destroy(static_cast<CUstream_st*>(stream));
+  }
   context->streams.clear();
   context->spare_lanes.clear();
   context->per_thread_streams.clear();
@@ -193,6 +196,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
     empty_context(call, context);
     auto& stack = context_stack();
     if (!stack.empty() && stack.back() == context) stack.pop_back();
+    call.engine().forget(*context->legacy_handle);
     call.driver.streams.destroy(context->legacy_handle);
     call.driver.contexts.destroy(context);
     return CUDA_SUCCESS;

@@ -175,6 +175,7 @@ void reap_streams(Driver& driver, CUcontext context) {
   std::erase_if(context->streams, [&](Stream* s) {
     auto* const stream = static_cast<CUstream_st*>(s);
     if (!stream->destroyed || stream->running || !stream->pending.empty() || !driver.engine.idle(*stream)) return false;
+    driver.engine.forget(*stream);
     driver.streams.destroy(stream);
     return true;
   });

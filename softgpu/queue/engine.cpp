@@ -60,15 +60,19 @@ void Engine::add_implicit_waits(const Stream& stream, std::vector<Ref<Ticket>>& 
 
 void Engine::learn(Stream& stream, const std::vector<Ref<Ticket>>& waits) {
   for (auto const& wait : waits) {
-    if (wait->stream_id == stream.id) continue;
-    auto merged = stream.knowledge ? std::make_shared<Knowledge>(*stream.knowledge) : std::make_shared<Knowledge>();
+    // Who knows an item knows all that the item's stream knew then.
+    if (ordered_before(*wait, stream)) continue;
+    auto merged = std::make_shared<Knowledge>();
     auto const raise = [&](std::uint64_t id, std::uint64_t sequence) {
+      if (!known_streams_.contains(id)) return;
       std::uint64_t& known = (*merged)[id];
       known = std::max(known, sequence);
     };
-    raise(wait->stream_id, wait->sequence);
+    if (stream.knowledge)
+      for (auto const& [id, sequence] : *stream.knowledge) raise(id, sequence);
     if (wait->knowledge)
       for (auto const& [id, sequence] : *wait->knowledge) raise(id, sequence);
+    raise(wait->stream_id, wait->sequence);
     stream.knowledge = std::move(merged);
   }
 }
@@ -96,6 +100,7 @@ Ref<Ticket> Engine::enqueue(Stream& stream, Item item) {
   Ref<Ticket> ticket = item.ticket;
   ticket->stream_id = stream.id;
   ticket->sequence = ++stream.sequence;
+  if (stream.sequence == 1) known_streams_.insert(stream.id);
   ticket->knowledge = stream.knowledge;
   stream.last = ticket;
   stream.pending.push_back(std::move(item));

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <mutex>
 #include <random>
+#include <unordered_set>
 #include <vector>
 
 #include "softgpu/model/config.h"
@@ -54,6 +55,8 @@ class Engine {
   // All that is queued in the stream or the group now.
   void wait_stream(Lock& lock, Stream& stream);
   void wait_group(Lock& lock, StreamGroup& group);
+  // The stream is gone, its work long done: what others know of it is of no use any more.
+  void forget(const Stream& stream) { known_streams_.erase(stream.id); }
   bool idle(const Stream& stream) const { return !stream.last || done(*stream.last); }
   bool idle(const StreamGroup& group) const;
 
@@ -62,7 +65,7 @@ class Engine {
   void abandon() { abandoned_ = true; }
 
  private:
-  static void learn(Stream& stream, const std::vector<Ref<Ticket>>& waits);
+  void learn(Stream& stream, const std::vector<Ref<Ticket>>& waits);
   bool is_ready(const Stream& stream) const;
   void execute_front(Lock& lock, Stream& stream);
   void finish(Stream& stream, Item& item, int error, Nanos began);
@@ -85,7 +88,8 @@ class Engine {
   std::condition_variable changed_;
   Clock clock_;
   std::mt19937_64 random_;
-  std::vector<Stream*> listed_;  // streams with pending items
+  std::vector<Stream*> listed_;                      // streams with pending items
+  std::unordered_set<std::uint64_t> known_streams_;  // ids of streams that have had work and still exist
   std::size_t pending_ = 0;
   std::size_t bodies_running_ = 0;
   std::uint64_t activity_ = 0;

@@ -183,8 +183,7 @@ TEST_F(Context, LimitsAreAskedAndSet) {
     EXPECT_OK(cudaDeviceGetLimit(&before, limit));
     EXPECT_GT(before, 0u);
   }
-  EXPECT_NE(cudaSuccess, cudaDeviceGetLimit(&before, static_cast<cudaLimit>(99)));
-  (void)cudaGetLastError();
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuCtxGetLimit(&before, static_cast<CUlimit>(15)));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaDeviceGetLimit(nullptr, cudaLimitStackSize));
 }
 

@@ -53,8 +53,8 @@ TEST_F(LastError, ErrorsHaveNames) {
   EXPECT_STREQ("cudaErrorMemoryAllocation", cudaGetErrorName(cudaErrorMemoryAllocation));
   EXPECT_STREQ("cudaErrorNotReady", cudaGetErrorName(cudaErrorNotReady));
   EXPECT_STREQ("cudaErrorIllegalAddress", cudaGetErrorName(cudaErrorIllegalAddress));
-  EXPECT_STREQ("unrecognized error code", cudaGetErrorName(static_cast<cudaError_t>(12345)));
-  EXPECT_STREQ("unrecognized error code", cudaGetErrorString(static_cast<cudaError_t>(12345)));
+  EXPECT_STREQ("unrecognized error code", cudaGetErrorName(static_cast<cudaError_t>(1013)));
+  EXPECT_STREQ("unrecognized error code", cudaGetErrorString(static_cast<cudaError_t>(1013)));
   for (int code : {0, 1, 2, 3, 100, 101, 200, 201, 400, 600, 700, 709, 710, 719, 800, 801, 900, 999}) {
     EXPECT_GT(std::strlen(cudaGetErrorString(static_cast<cudaError_t>(code))), 0u);
     EXPECT_STRNE("unrecognized error code", cudaGetErrorString(static_cast<cudaError_t>(code))) << code;
@@ -66,7 +66,7 @@ TEST_F(LastError, ErrorsHaveNames) {
   }
   const char* name = "x";
   // "If the error code is not recognized, CUDA_ERROR_INVALID_VALUE will be returned and *pStr will be set to NULL"
-  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(static_cast<CUresult>(12345), &name));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(static_cast<CUresult>(1013), &name));
   EXPECT_EQ(nullptr, name);
 }
 
@@ -112,6 +112,9 @@ TEST_F(StickyError, AfterAFailedAssertion) {
 
 TEST_F(StickyError, AfterAnIllegalAddress) {
   NEEDS_VALUES();
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer takes such faults for itself";
+#endif
   in_child([&] {
     (void)launch_store(reinterpret_cast<std::uint32_t*>(0x10));
     expect_dead(cudaErrorIllegalAddress);

@@ -168,7 +168,7 @@ TEST_F(ShapedCopy, RefusesBadParameters) {
   auto p = parameters(boxes, device.get(), host.data(), cudaMemcpyHostToDevice);
   p.srcPtr.ptr = nullptr;  // "It is an error ... if both or neither of srcArray and srcPtr are set"
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy3D(&p));
-  p = parameters(boxes, device.get(), host.data(), static_cast<cudaMemcpyKind>(9));
+  p = parameters(boxes, device.get(), host.data(), static_cast<cudaMemcpyKind>(7));
   EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaMemcpy3D(&p));
   p = parameters(boxes, device.get(), host.data(), cudaMemcpyHostToDevice);
   p.extent.depth = 40;

@@ -104,7 +104,7 @@ TEST_F(Copy, NothingIsCopiedForZeroBytes) {
 TEST_F(Copy, RefusesBadArguments) {
   DeviceBytes const device(4 * kMiB);
   std::vector<std::byte> host(8 * kMiB);
-  auto const kind = static_cast<cudaMemcpyKind>(77);
+  auto const kind = static_cast<cudaMemcpyKind>(7);
   EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaMemcpy(device.get(), host.data(), 16, kind));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(nullptr, host.data(), 16, cudaMemcpyHostToDevice));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(device.get(), nullptr, 16, cudaMemcpyHostToDevice));

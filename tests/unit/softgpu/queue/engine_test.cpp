@@ -220,6 +220,23 @@ TEST(Engine, OrderIsKnownThroughWaitsOfWaits) {
   EXPECT_FALSE(Engine::ordered_before(*later, u)) << "queued after the event that u waited for";
 }
 
+// A program that makes a stream per step for days must not pay for all of them at each wait.
+TEST(Engine, StreamsThatAreGoneAreForgotten) {
+  Bench b(with_schedule(Schedule::Eager));
+  Stream &s = b.stream(false), &u = b.stream(false);
+  Lock lock = b.lock();
+  for (int i = 0; i < 50; ++i) {
+    Stream& passing = b.stream(false);
+    b.run(lock, s, "a", {b.run(lock, passing, "b")});
+    b.engine->forget(passing);
+  }
+  EXPECT_LE(s.knowledge->size(), 1u);
+  auto const last = b.run(lock, s, "c");
+  b.run(lock, u, "d", {last});
+  EXPECT_TRUE(Engine::ordered_before(*last, u));
+  EXPECT_LE(u.knowledge->size(), 1u);
+}
+
 TEST(Engine, ALongQueueMovesByItself) {
   Bench b(with_schedule(Schedule::Late));
   Stream& s = b.stream();
