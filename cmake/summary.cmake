@@ -16,4 +16,6 @@ foreach(_part "nvcc;CMAKE_CUDA_COMPILER;kernels, samples and conformance tests a
     message(STATUS "  ${_name}: no (${_else})")
   endif()
 endforeach()
-include(demo)
+if(TIDEMARK_PROGRAMS)
+  include(demo)
+endif()

@@ -11,21 +11,12 @@
 namespace tidemark::softgpu {
 namespace {
 
-// Pool memory is the device's; what the context took from it goes back, its work being over.
-void free_pool_block(Block* block) {
-  auto const over = make_ref<Ticket>();
-  over->executed = true;
-  static_cast<CUmemoryPool>(block->owner)->pool->free(block, over);
-}
-
 void free_blocks(Driver& driver, CUcontext context) {
   driver.blocks.for_each([&](Block* block) {
     if (block->context != context) return;
     switch (block->kind) {
-      case MemoryKind::Pool:
-        if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded);
-        observe_released(driver, *block);
-        free_pool_block(block);
+      case MemoryKind::Pool:  // documented: outlives its context
+        if (!context->primary) block->context = nullptr;
         return;
       case MemoryKind::Graph:
       case MemoryKind::Mapped: return;

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/kernels.h"
 #include "softgpu/driver/observe.h"
 
 using namespace tidemark;
@@ -88,6 +88,7 @@ CUresult create_context(CUcontext* out, unsigned flags, CUdevice ordinal) {
 void deactivate_primary(Call& call, Device& device) {
   if (!device.primary_active || !announce_end(call, device.primary)) return;
   empty_context(call, device.primary);
+  if (!call.driver.dry_run) restore_symbols();
   device.primary_active = false;
 }
 
@@ -139,8 +140,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice ordinal) {
 
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
   return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
+    // Documented: resetting does not release, and releasing stays safe afterwards.
     deactivate_primary(call, device);
-    device.primary_references = 0;
     return CUDA_SUCCESS;
   });
 }

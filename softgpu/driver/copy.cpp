@@ -87,6 +87,11 @@ Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool
   return in_device_window(driver, at) ? Place::Invalid : Place::Pageable;
 }
 
+bool always_synchronises(Call& call, std::uintptr_t address) {
+  Block const* const block = call.driver.blocks.find(address);
+  return (call.context->flags & CU_CTX_SYNC_MEMOPS) != 0 || (block != nullptr && block->sync_memops);
+}
+
 CUresult check_copy(Driver& driver, CopyOp& op, bool in_graph) {
   auto const ends = ends_of(driver, op, in_graph);
   if (!ends) return CUDA_ERROR_INVALID_VALUE;
@@ -107,14 +112,16 @@ CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
   bool const to_pageable = ends.destination == Place::Pageable;
   bool const to_host = to_pageable || ends.destination == Place::Pinned;
   bool const from_host = from_pageable || ends.source == Place::Pinned;
-  if (from_pageable && !to_host && call.driver.config.schedule != Schedule::Eager) {
+  bool const wait_anyway =
+      waiting == Waiting::Sync && (always_synchronises(call, op.source) || always_synchronises(call, op.destination));
+  if (from_pageable && !to_host && !wait_anyway && call.driver.config.schedule != Schedule::Eager) {
     // Documented: the stream is synchronised, then the call returns once the source has been staged.
     if (waiting == Waiting::Sync) call.engine().wait_stream(call.lock, *stream);
     stage(op);
     return issue(call, stream, std::move(op));
   }
-  bool const host_waits =
-      from_pageable || to_pageable || (from_host && to_host) || (waiting == Waiting::Sync && (from_host || to_host));
+  bool const host_waits = wait_anyway || from_pageable || to_pageable || (from_host && to_host) ||
+                          (waiting == Waiting::Sync && (from_host || to_host));
   return host_waits ? issue_and_wait(call, stream, std::move(op)) : issue(call, stream, std::move(op));
 }
 

@@ -20,6 +20,9 @@ std::optional<std::uint64_t> strided_span(const Strides& strides);
 
 enum class Waiting : std::uint8_t { Sync, Async };
 
+// Whether the plain forms wait for their end on this memory: asked for by SYNC_MEMOPS, on the pointer or the context.
+bool always_synchronises(Call& call, std::uintptr_t address);
+
 // Checks both ends, then queues the copy with the waiting that CUDA documents for its direction.
 CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting);
 // The general form of the API, as a strided copy. Nothing: an argument is wrong.

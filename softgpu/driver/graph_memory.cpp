@@ -39,9 +39,9 @@ bool is_free_for(Engine& engine, GraphBacking& backing, const BackingRequest& re
   return true;
 }
 
-bool grow(Device& device, GraphBacking& backing, std::uint64_t bytes) {
+bool grow(Driver& driver, Device& device, GraphBacking& backing, std::uint64_t bytes) {
   if (backing.bytes >= bytes) return true;
-  if (!device.ledger->charge(bytes - backing.bytes)) return false;
+  if (fault_oom(driver, bytes - backing.bytes) || !device.ledger->charge(bytes - backing.bytes)) return false;
   backing.bytes = bytes;
   return true;
 }
@@ -75,7 +75,7 @@ bool try_backing(Driver& driver, Device& device, const BackingRequest& request, 
   std::shared_ptr<GraphBacking> found = find_backing(driver, device, request);
   bool const is_new = found == nullptr;
   if (is_new) found = std::make_shared<GraphBacking>();
-  if (!grow(device, *found, request.bytes)) return false;
+  if (!grow(driver, device, *found, request.bytes)) return false;
   if (is_new) device.graph_backings.push_back(found);
   ++found->holders;
   held = std::move(found);
@@ -90,7 +90,7 @@ bool take_backing(Driver& driver, const BackingRequest& request, std::shared_ptr
   // After a trim the backing is empty and no longer the device's.
   if (held != nullptr && held->bytes != 0) {
     std::size_t const before = waits.size();
-    if (is_free_for(driver.engine, *held, request, &waits) && grow(device, *held, request.bytes)) {
+    if (is_free_for(driver.engine, *held, request, &waits) && grow(driver, device, *held, request.bytes)) {
       count(device);
       return true;
     }
@@ -197,8 +197,8 @@ Item end_life(Driver& driver, const std::shared_ptr<GraphAllocation>& allocation
   item.kind = ItemKind::Memory;
   item.name = "graph free";
   item.run_locked = true;
-  item.run = [keep = allocation, checker = driver.checker, dry_run = driver.dry_run] {
-    if (checker != nullptr) checker->vanish(Checker::View::Device, keep->block->address, keep->block->rounded);
+  item.run = [keep = allocation, checker = driver.checker, id = block.id, dry_run = driver.dry_run] {
+    if (checker != nullptr) checker->vanish(Checker::View::Device, keep->block->address, keep->block->rounded, id);
     if (!dry_run) keep->heap->discard(*keep->block);
     return 0;
   };
@@ -215,6 +215,7 @@ CUresult capture_allocation(Call& call, CUstream stream, std::uint64_t bytes, in
   auto allocation = make_allocation(call, params, &result);
   if (allocation == nullptr) return result;
   *out = allocation->block->address;
+  allocation->block->context = stream->context;
   allocation->owner = stream->capture->graph->id;
   return capture_node(call, stream, {.work = AllocWork{std::move(allocation)}, .context = stream->context});
 }

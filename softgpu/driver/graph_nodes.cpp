@@ -108,14 +108,14 @@ CUresult set_typed(CUgraphNode node, const Params* params, Part part) {
 
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, size_t count,
                                 CUgraphNodeParams* params) {
-  return params == nullptr ? CUDA_ERROR_INVALID_VALUE : add(out, graph, dependencies, nullptr, count, *params);
+  return cuGraphAddNode_v2(out, graph, dependencies, nullptr, count, params);
 }
 CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                                    const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
-  return params == nullptr ? CUDA_ERROR_INVALID_VALUE : add(out, graph, dependencies, edges, count, *params);
+  return !is_clean(params) ? CUDA_ERROR_INVALID_VALUE : add(out, graph, dependencies, edges, count, *params);
 }
 CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
-  return params == nullptr ? CUDA_ERROR_INVALID_VALUE : set(node, *params);
+  return !is_clean(params) ? CUDA_ERROR_INVALID_VALUE : set(node, *params);
 }
 CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   return with_node(node, [&](Call&) -> CUresult {

@@ -14,6 +14,12 @@ inline CUgraphNodeParams of_type(CUgraphNodeType type) {
   return all;
 }
 
+// What a later version may give a meaning to has to be zero.
+inline bool is_clean(const CUgraphNodeParams* params) {
+  return params != nullptr && params->reserved2 == 0 && params->reserved0[0] == 0 && params->reserved0[1] == 0 &&
+         params->reserved0[2] == 0;
+}
+
 // The first version of a kernel's parameters ends before the two members that name a CUkernel and its context.
 template <class Params>
 concept NamesKernel = requires(Params p) {

@@ -161,8 +161,14 @@ class Layout {
       where_[who] = pieces_.insert(at, {bytes, kTaken});
       return;
     }
+    // Beyond the end, but for what is free right before it.
+    std::uint64_t room = 0;
+    while (!pieces_.empty() && usable(pieces_.back())) {
+      room += pieces_.back().bytes;
+      pieces_.pop_back();
+    }
     where_[who] = pieces_.insert(pieces_.end(), {bytes, kTaken});
-    total_ += bytes;
+    total_ += bytes - room;
   }
   void free(const GraphAllocation* who, std::size_t bit) {
     if (auto const found = where_.find(who); found != where_.end()) found->second->freed_by = bit;

@@ -265,7 +265,7 @@ CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode*
 }
 
 CUresult CUDAAPI cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params) {
-  return params == nullptr ? CUDA_ERROR_INVALID_VALUE : set(exec, node, *params);
+  return !is_clean(params) ? CUDA_ERROR_INVALID_VALUE : set(exec, node, *params);
 }
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                                 const CUDA_KERNEL_NODE_PARAMS_v1* params) {

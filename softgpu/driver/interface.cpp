@@ -50,14 +50,16 @@ void range(const void* address, size_t bytes, uint64_t generation, CUstream hand
   auto const at = reinterpret_cast<std::uintptr_t>(address);
   if (!queued) {
     Lock const lock(driver->engine.mutex());
-    driver->checker->overlay(Checker::View::Both, at, bytes, generation);
+    driver->checker->overlay(Checker::View::Both, at, bytes, generation, driver->checker->overlay_at(at));
     return;
   }
   with_context([&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    MemoryOp op{.address = at, .bytes = bytes, .generation = generation, .overlay = true};
+    op.frees = driver->checker->overlay_at(at);
     driver->checker->overlay(Checker::View::Host, at, bytes, generation);
-    return issue(call, stream, MemoryOp{.address = at, .bytes = bytes, .generation = generation, .overlay = true});
+    return issue(call, stream, std::move(op));
   });
 }
 

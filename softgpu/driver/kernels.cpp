@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstdlib>
@@ -18,7 +19,20 @@
 namespace tidemark::softgpu {
 namespace {
 
+// A variable as its library was loaded; no bytes: all of it was zero.
+struct InitialValue {
+  const SoftgpuSymbol* symbol;
+  std::vector<std::byte> bytes;
+};
+
+InitialValue initial_value(const SoftgpuSymbol& symbol) {
+  auto const* const begin = static_cast<const std::byte*>(symbol.address);
+  bool const zero = std::all_of(begin, begin + symbol.size_bytes, [](std::byte b) { return b == std::byte{}; });
+  return {&symbol, zero ? std::vector<std::byte>() : std::vector<std::byte>(begin, begin + symbol.size_bytes)};
+}
+
 struct Bodies {
+  std::vector<InitialValue> initial_values;
   std::unordered_map<std::string_view, const SoftgpuKernel*> kernels;
   std::unordered_map<std::string_view, const SoftgpuSymbol*> symbols;
 };
@@ -44,8 +58,10 @@ bool open_library(const std::string& path) {
   }
   for (std::uint32_t i = 0; i < library->kernel_count; ++i)
     bodies().kernels[library->kernels[i].name] = &library->kernels[i];
-  for (std::uint32_t i = 0; i < library->symbol_count; ++i)
+  for (std::uint32_t i = 0; i < library->symbol_count; ++i) {
     bodies().symbols[library->symbols[i].name] = &library->symbols[i];
+    bodies().initial_values.push_back(initial_value(library->symbols[i]));
+  }
   return true;
 }
 
@@ -97,6 +113,16 @@ std::string load_kernel_libraries(Driver& driver) {
 
 const SoftgpuKernel* find_body(std::string_view mangled) {
   return find_named(bodies().kernels, mangled);
+}
+
+void restore_symbols() {
+  for (InitialValue const& value : bodies().initial_values) {
+    if (value.bytes.empty()) {
+      std::memset(value.symbol->address, 0, value.symbol->size_bytes);
+    } else {
+      std::memcpy(value.symbol->address, value.bytes.data(), value.bytes.size());
+    }
+  }
 }
 
 const SoftgpuSymbol* find_symbol(std::string_view name) {

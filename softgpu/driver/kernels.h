@@ -12,6 +12,8 @@ namespace tidemark::softgpu {
 std::string load_kernel_libraries(Driver& driver);
 const SoftgpuKernel* find_body(std::string_view mangled);
 const SoftgpuSymbol* find_symbol(std::string_view name);
+// Variables of device code begin anew with their context. One process has one copy of each, whatever its devices.
+void restore_symbols();
 
 // Which parameters are pointers, as far as a mangled name tells. Empty when it does not.
 std::vector<SoftgpuParam> params_from_name(const std::string& mangled);

@@ -48,16 +48,19 @@ void scan_words(Driver& driver, const std::byte* bytes, std::size_t count, std::
   }
 }
 
-void copy_arguments(const Arguments& a, const CUkern_st& kernel, KernelOp& op) {
+// False: the packed buffer is shorter than the parameters.
+bool copy_arguments(const Arguments& a, const CUkern_st& kernel, KernelOp& op) {
   op.offsets = packed_offsets(kernel);
   std::size_t total = 0;
   for (std::size_t i = 0; i < kernel.params.size(); ++i) total = op.offsets[i] + kernel.params[i].size_bytes;
+  if (a.each == nullptr && a.packed_bytes < total) return false;
   op.bytes.resize(total);
   for (std::size_t i = 0; i < kernel.params.size(); ++i) {
     std::size_t const size = kernel.params[i].size_bytes;
     const void* const from = a.each != nullptr ? a.each[i] : a.packed + op.offsets[i];
     std::memcpy(op.bytes.data() + op.offsets[i], from, size);
   }
+  return true;
 }
 
 void note_touches(Driver& driver, const Arguments& a, const CUkern_st& kernel, KernelOp& op) {
@@ -129,7 +132,8 @@ CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& sh
   bool const has_arguments = arguments->each != nullptr || arguments->packed != nullptr;
   if (kernel->params_known && !kernel->params.empty() && !has_arguments) return CUDA_ERROR_INVALID_VALUE;
   KernelOp op{.kernel = kernel, .launch = shape, .function = function};
-  if (kernel->params_known && has_arguments) copy_arguments(*arguments, *kernel, op);
+  if (kernel->params_known && has_arguments && !copy_arguments(*arguments, *kernel, op))
+    return CUDA_ERROR_INVALID_VALUE;
   if (arguments->packed != nullptr) op.packed.assign(arguments->packed, arguments->packed + arguments->packed_bytes);
   if (call.driver.checker != nullptr && has_arguments) note_touches(call.driver, *arguments, *kernel, op);
   *out = std::move(op);

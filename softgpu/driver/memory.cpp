@@ -55,7 +55,7 @@ void release_block(Driver& driver, Block* block) {
   bool const is_variable =
       block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
   if (is_variable) return;
-  if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded);
+  if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
   if (!block->doomed) observe_released(driver, *block);  // else it was said when the program freed it
   switch (block->kind) {
     case MemoryKind::Device:

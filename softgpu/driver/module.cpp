@@ -240,7 +240,8 @@ CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   return with_module(module, [&](Call& call) -> CUresult {
-    if (!module->owns_library || !announce_end(call, module->library)) return CUDA_ERROR_INVALID_VALUE;
+    if (!module->owns_library) return CUDA_ERROR_NOT_PERMITTED;
+    if (!announce_end(call, module->library)) return CUDA_ERROR_INVALID_VALUE;
     call.engine().wait_group(call.lock, *call.context);
     unload_library(call.driver, module->library);
     return CUDA_SUCCESS;

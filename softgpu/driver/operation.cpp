@@ -142,6 +142,7 @@ struct Builder {
   void operator()(const HostOp& op) {
     item.kind = ItemKind::Host;
     item.name = "host function";
+    item.run_always = op.always;
     item.run = [call = op.call] {
       call();
       return 0;
@@ -153,8 +154,10 @@ struct Builder {
     item.name = op.name;
     touches = op.touches;
     if (driver.dry_run) return;
-    item.run = [op] {
-      op.run(op.args->data());
+    // A copy each time: a graph runs it at every launch, and the library may change its arguments.
+    item.run = [run = op.run, args = op.args] {
+      std::vector<std::byte> own = *args;
+      run(own.data());
       return 0;
     };
   }
@@ -176,11 +179,11 @@ struct Builder {
     item.run = [op, checker = driver.checker] {
       auto const view = Checker::View::Device;
       if (op.overlay) {
-        checker->overlay(view, op.address, op.bytes, op.generation);
+        checker->overlay(view, op.address, op.bytes, op.generation, op.frees);
       } else if (op.generation != 0) {
         checker->appear(view, op.address, op.bytes, op.generation);
       } else {
-        checker->vanish(view, op.address, op.bytes);
+        checker->vanish(view, op.address, op.bytes, op.frees);
       }
       return 0;
     };

@@ -48,6 +48,7 @@ struct HostOp {
   std::function<void()> call;
   CUhostFn function = nullptr;  // null: a stream callback, which graphs do not have
   void* data = nullptr;
+  bool always = false;  // also when the context has failed
 };
 
 // Work of a sister library (softgpu_submit).
@@ -63,6 +64,7 @@ struct MemoryOp {
   std::uintptr_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t generation = 0;  // 0: it goes
+  std::uint64_t frees = 0;       // the generation that goes
   bool overlay = false;          // an allocator's own block (softgpu_range_async)
   Block* released = nullptr;     // plain memory that is freed in stream order
   std::vector<Ref<Ticket>> waits;

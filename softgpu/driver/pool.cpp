@@ -82,6 +82,7 @@ CUresult free_async(Call& call, Block* block, CUstream stream) {
   MemoryOp op;
   op.address = block->address;
   op.bytes = block->rounded;
+  op.frees = block->id;
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, op.address, op.bytes);
   Ref<Ticket> ticket;
   auto* const handle = static_cast<CUmemoryPool>(block->owner);
@@ -154,8 +155,13 @@ CUresult write_attribute(StreamPool& p, CUmemPool_attribute attribute, const voi
 
 CUresult tidemark::softgpu::free_pool_block_now(Call& call, Block* block) {
   if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
-  // No wait: as documented, pool memory is freed in the order of the default stream of its context.
-  return free_async(call, block, static_cast<CUcontext>(block->context)->legacy_handle);
+  // Documented: no wait, the program says that all accesses are over. So it goes at once, whatever is still queued.
+  if (call.driver.checker != nullptr)
+    call.driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
+  auto const over = make_ref<Ticket>();
+  over->executed = true;
+  static_cast<CUmemoryPool>(block->owner)->pool->free(block, over);
+  return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream handle) {

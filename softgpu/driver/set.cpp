@@ -31,7 +31,9 @@ CUresult set(const SetOp& op, CUstream handle, Waiting waiting) {
       return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, op);
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
     // Device memory: even the plain form does not wait. Host-visible memory: it does.
-    return checked.place == Place::Device ? issue(call, stream, op) : issue_and_wait(call, stream, op);
+    return checked.place == Place::Device && !always_synchronises(call, op.destination)
+               ? issue(call, stream, op)
+               : issue_and_wait(call, stream, op);
   });
 }
 

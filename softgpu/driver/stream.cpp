@@ -127,7 +127,15 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
   return with_stream(handle, [&](Call& call, CUstream stream) -> CUresult {
     if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (is_capturing(stream)) return capture_violated(call, stream);
-    return issue(call, stream, HostOp{.call = [=] { callback(handle, CUDA_SUCCESS, data); }});
+    // Called exactly once in any case: after a fault with its error.
+    auto const call_back = [=, &driver = call.driver, context = stream->context] {
+      auto const status = [&] {
+        Lock const lock(driver.engine.mutex());
+        return static_cast<CUresult>(context->error);
+      }();
+      callback(handle, status, data);
+    };
+    return issue(call, stream, HostOp{.call = call_back, .always = true});
   });
 }
 

@@ -200,7 +200,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
     for (Block* const block : blocks) {
       auto* const memory = static_cast<PhysicalMemory*>(block->owner);
       if (call.driver.checker != nullptr)
-        call.driver.checker->vanish(Checker::View::Both, block->address, block->requested);
+        call.driver.checker->vanish(Checker::View::Both, block->address, block->requested, block->id);
       observe_released(call.driver, *block);
       map_nothing(block->address, block->requested);
       call.driver.blocks.destroy(block, true);

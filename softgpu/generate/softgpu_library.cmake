@@ -3,7 +3,7 @@
 # onto a program's library path.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 set(SOFTGPU_GENERATE_DIR "${CMAKE_CURRENT_LIST_DIR}")
-set(SOFTGPU_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib/softgpu")
+set(SOFTGPU_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib/softgpu" CACHE INTERNAL "where the device's libraries are built")
 file(GLOB _scripts CONFIGURE_DEPENDS "${SOFTGPU_GENERATE_DIR}/*.py")
 set(SOFTGPU_GENERATE_SCRIPTS "${_scripts}")
 

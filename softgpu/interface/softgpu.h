@@ -20,7 +20,7 @@ typedef struct SoftgpuTouch {
 /* Work that a sister library queues on a stream as if it were a kernel: skipped in dry run. */
 typedef struct SoftgpuWork {
   const char* name;        /* stays alive: shown by the checker and by CUPTI */
-  void (*run)(void* args); /* called once, in stream order */
+  void (*run)(void* args); /* called once, in stream order; captured: once per launch of the graph */
   const void* args;        /* copied */
   size_t args_bytes;
   const SoftgpuTouch* touches; /* copied */

@@ -12,6 +12,14 @@ namespace {
 
 using namespace tidemark::literals;
 
+template <class T>
+Result<T> named(const char* variable, Result<T> result) {
+  if (result.ok()) return result;
+  Error error = result.error();
+  error.what = std::string(variable) + ": " + error.what;
+  return error;
+}
+
 std::optional<std::uint64_t> whole_number(std::string_view text) {
   std::uint64_t value = 0;
   auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -68,7 +76,8 @@ Result<int> read_small(const char* variable, std::uint64_t otherwise, std::uint6
 }
 
 Result<void> read_card(Config& c) {
-  TIDEMARK_TRY(c.profile, find_profile(env_text("SOFTGPU_PROFILE").value_or(std::string(kDefaultProfile))));
+  std::string const profile = env_text("SOFTGPU_PROFILE").value_or(std::string(kDefaultProfile));
+  TIDEMARK_TRY(c.profile, named("SOFTGPU_PROFILE", find_profile(profile)));
   TIDEMARK_TRY(c.memory, env_bytes("SOFTGPU_MEMORY", c.profile->memory));
   // A guess until measured on cards: a bare context with a few modules takes a few hundred MiB on current drivers.
   TIDEMARK_TRY(c.context_overhead, env_bytes("SOFTGPU_CONTEXT", std::min(300_MiB, Bytes{c.memory.n / 8})));
@@ -125,7 +134,7 @@ Result<Config> read_config() {
   TIDEMARK_TRY(c.run_mode, read_run_mode());
   TIDEMARK_TRY(c.check, env_flag("SOFTGPU_CHECK", false));
   TIDEMARK_TRY(c.quiet, env_flag("SOFTGPU_QUIET", false));
-  TIDEMARK_TRY(c.faults, parse_faults(env_text("SOFTGPU_FAULT").value_or("")));
+  TIDEMARK_TRY(c.faults, named("SOFTGPU_FAULT", parse_faults(env_text("SOFTGPU_FAULT").value_or(""))));
   TIDEMARK_TRY(c.dry_copy_limit, env_bytes("SOFTGPU_DRY_COPY", 1_MiB));
   c.kernel_libraries = env_text("SOFTGPU_KERNELS").value_or("");
   c.share = env_text("SOFTGPU_SHARE").value_or("");

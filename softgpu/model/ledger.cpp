@@ -70,7 +70,7 @@ struct Page {
 };
 
 // Field 22 of /proc/PID/stat; the command name before it may hold spaces and parentheses. 0 when there is no such
-// process.
+// process, or only what is left of one until its parent asks (state Z or X): it holds no memory any more.
 std::uint64_t start_time_of(std::int32_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -79,7 +79,9 @@ std::uint64_t start_time_of(std::int32_t pid) {
   if (close == std::string::npos) return 0;
   std::istringstream fields(text.substr(close + 1));
   std::string field;
-  for (int i = 3; i <= 22; ++i) fields >> field;
+  fields >> field;
+  if (field == "Z" || field == "X") return 0;
+  for (int i = 4; i <= 22; ++i) fields >> field;
   return std::strtoull(field.c_str(), nullptr, 10);
 }
 
@@ -200,9 +202,12 @@ Result<std::unique_ptr<Ledger>> SharedLedger::attach(std::uint64_t capacity, con
     ledger->page_ = static_cast<Page*>(p);
     if (info.st_size == 0) init_page(*ledger->page_, capacity);
     if (ledger->page_->magic != kMagic) return failed("not a softgpu ledger");
-    if (ledger->page_->capacity_bytes != capacity)
-      return failed("another process uses it with " + format_bytes({ledger->page_->capacity_bytes}));
     Guard const guard(*ledger);
+    if (ledger->page_->capacity_bytes != capacity) {
+      if (sweep(*ledger->page_) != 0)
+        return failed("another process uses it with " + format_bytes({ledger->page_->capacity_bytes}));
+      ledger->page_->capacity_bytes = capacity;  // nobody is left who counts with the old size
+    }
     if (!ledger->take_slot() && (sweep(*ledger->page_), !ledger->take_slot())) return failed("too many processes");
     return std::unique_ptr<Ledger>(std::move(ledger));
   }

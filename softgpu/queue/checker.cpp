@@ -102,32 +102,64 @@ bool has(Checker::View view, Checker::View part) {
 }
 }  // namespace
 
+bool Checker::take(Unborn& unborn, std::uintptr_t address, std::uint64_t generation) {
+  auto const found = unborn.find({address, generation});
+  if (found == unborn.end()) return false;
+  if (--found->second == 0) unborn.erase(found);
+  return true;
+}
+
+bool Checker::is_unborn(std::uint64_t generation) const {
+  for (Unborn const* const unborn : {&unborn_blocks_, &unborn_overlays_})
+    for (auto const& [key, count] : *unborn)
+      if (key.second == generation) return true;
+  return false;
+}
+
 void Checker::appear(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation) {
   auto const where = call_stack();
   if (has(view, View::Host)) host_.blocks.set(address, bytes, generation, where);
-  if (has(view, View::Device)) {
-    device_.blocks.set(address, bytes, generation, where);
-    freed_.erase(address, bytes);
-  }
+  if (view == View::Host) ++unborn_blocks_[{address, generation}];
+  if (!has(view, View::Device)) return;
+  if (view == View::Device && !take(unborn_blocks_, address, generation)) return;  // freed before it came
+  device_.blocks.set(address, bytes, generation, where);
+  freed_.erase(address, bytes);
 }
 
-void Checker::vanish(View view, std::uintptr_t address, std::uint64_t bytes) {
+void Checker::vanish(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation) {
   auto const where = call_stack();
   if (has(view, View::Host)) {
     host_.blocks.erase(address, bytes);
     host_.overlays.erase(address, bytes);
   }
-  if (has(view, View::Device)) {
-    device_.blocks.erase(address, bytes);
-    device_.overlays.erase(address, bytes);
-    freed_.set(address, bytes, 0, where);
-  }
+  if (!has(view, View::Device)) return;
+  auto const* const there = device_.blocks.find(address);
+  bool const is_there = generation == 0 || (there != nullptr && there->generation == generation);
+  if (!is_there && !take(unborn_blocks_, address, generation)) return;  // somebody else has the place by now
+  device_.blocks.erase(address, bytes);
+  device_.overlays.erase(address, bytes);
+  freed_.set(address, bytes, 0, where);
 }
 
-void Checker::overlay(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation) {
+void Checker::overlay(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation,
+                      std::uint64_t frees) {
   auto const where = call_stack();
   if (has(view, View::Host)) host_.overlays.set(address, bytes, generation, where);
-  if (has(view, View::Device)) device_.overlays.set(address, bytes, generation, where);
+  if (view == View::Host && generation != 0) ++unborn_overlays_[{address, generation}];
+  if (!has(view, View::Device)) return;
+  if (generation != 0) {
+    if (view == View::Device && !take(unborn_overlays_, address, generation)) return;  // freed before it came
+  } else if (frees != 0) {
+    auto const* const there = device_.overlays.find(address);
+    bool const is_there = there != nullptr && there->generation == frees;
+    if (!is_there && !take(unborn_overlays_, address, frees)) return;  // somebody else has the place by now
+  }
+  device_.overlays.set(address, bytes, generation, where);
+}
+
+std::uint64_t Checker::overlay_at(std::uintptr_t address) const {
+  auto const* const there = host_.overlays.find(address);
+  return there != nullptr ? there->generation : 0;
 }
 
 Checker::Seen Checker::look(const Layer& layer, std::uintptr_t address) {
@@ -166,11 +198,12 @@ bool Checker::check(const Item& item, const Stream& stream, const Touch& touch, 
                   touch.writes,
                   &item.provenance->call_stack,
                   now.has_overlay ? device_.overlays.find(address) : device_.blocks.find(address)};
-  if (now.key() == 0) {
+  if (is_unborn(expected)) {
+    finding.what = "use before allocation (the work ran before the stream-ordered allocation)";
+    finding.culprit = nullptr;
+  } else if (now.key() == 0) {
     finding.what = "use after free (the memory was freed before the work ran)";
     if (!now.has_overlay) finding.culprit = freed_.find(address);
-  } else if (!now.has_overlay && now.key() < expected) {
-    finding.what = "use before allocation (the work ran before the stream-ordered allocation)";
   }
   report(finding);
   return false;

@@ -36,11 +36,16 @@ class Checker {
  public:
   enum class View : std::uint8_t { Host = 1, Device = 2, Both = 3 };
 
-  // A block of the device (or pool) appears or goes. freed ranges stay known until they are used again.
+  // A block of the device (or pool) appears or goes. freed ranges stay known until they are used again. What the host
+  // has announced appears on the device later, unless the device meets its end first (a free that nobody ordered behind
+  // the allocation): then it never does. generation 0: whatever is there goes.
   void appear(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation);
-  void vanish(View view, std::uintptr_t address, std::uint64_t bytes);
-  // An allocator's own block (softgpu_range); generation 0 = freed by it.
-  void overlay(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation);
+  void vanish(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation = 0);
+  // An allocator's own block (softgpu_range); generation 0 = freed by it, and `frees` the one that goes (0: any).
+  void overlay(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation,
+               std::uint64_t frees = 0);
+  // The allocator's generation at this address, as the host sees it; 0: none.
+  std::uint64_t overlay_at(std::uintptr_t address) const;
 
   // Adds the touch as the host sees it now. A certain one into freed memory is a finding at once; one into memory that
   // the device does not know (the host's own) is ignored.
@@ -66,6 +71,10 @@ class Checker {
     const std::vector<void*>* queued_at;
     const GenerationMap::Entry* culprit;  // the free or the allocation that came between
   };
+  // A generation that is known to the host and not yet to the device, and how often.
+  using Unborn = std::map<std::pair<std::uintptr_t, std::uint64_t>, int>;
+  static bool take(Unborn& unborn, std::uintptr_t address, std::uint64_t generation);
+  bool is_unborn(std::uint64_t generation) const;
   static Seen look(const Layer& layer, std::uintptr_t address);
   bool check(const Item& item, const Stream& stream, const Touch& touch, std::uintptr_t address,
              std::uint64_t expected);
@@ -73,6 +82,7 @@ class Checker {
 
   Layer host_, device_;
   GenerationMap freed_;
+  Unborn unborn_blocks_, unborn_overlays_;
   std::uint64_t reports_ = 0;
 };
 

@@ -207,7 +207,7 @@ void Engine::post_host_item(Lock& lock, Stream& stream, Item item) {
     bool dead = false;
     {
       Lock const check(mutex_);
-      dead = stream.group->error != 0;
+      dead = stream.group->error != 0 && !shared->run_always;
     }
     int const error = dead ? 0 : shared->run();
     Lock inner(mutex_);

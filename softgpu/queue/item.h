@@ -53,6 +53,7 @@ struct Item {
   const char* name = "";           // stays alive
   std::function<int()> run;        // gives a CUresult; called once, without the lock unless run_locked
   bool run_locked = false;         // short book-keeping that needs the lock
+  bool run_always = false;         // a host function that is called even when the context has failed
   std::function<int()> precheck;   // asked under the lock right before run; an error keeps it from running
   std::function<bool()> ready;     // extra condition (a value in memory); asked under the lock
   std::vector<Ref<Ticket>> waits;  // besides the order of its stream

@@ -207,9 +207,12 @@ TEST_F(StickyError, LeavesTheOtherDeviceAlone) {
     (void)launch_assert(true);
     EXPECT_EQ(cudaErrorAssert, cudaDeviceSynchronize());
     EXPECT_OK(cudaSetDevice(1));
-    (void)cudaGetLastError();
     DeviceBytes const device(400);
-    EXPECT_OK(launch_fill(device.words(), 100, 2, nullptr));
+    std::uint32_t* p = device.words();
+    std::uint64_t n = 100;
+    std::uint32_t seed = 2;
+    void* arguments[] = {&p, &n, &seed};
+    EXPECT_OK(cudaLaunchKernel(fill_kernel(), dim3(1), dim3(128), arguments, 0, nullptr));
     EXPECT_EQ(0u, wrong_on_device(device.words(), 100, 2));
   });
 }

@@ -225,7 +225,7 @@ TEST_F(Launch, OnlyIntoStreamsOfTheCurrentDevice) {
   Stream const stream;
   DeviceBytes const device(64);
   ASSERT_OK(cudaSetDevice(1));
-  EXPECT_CUDA(cudaErrorInvalidResourceHandle, launch_fill(device.words(), 16, 1, stream));
+  EXPECT_EQ(cudaErrorInvalidResourceHandle, launch_fill(device.words(), 16, 1, stream));
   ASSERT_OK(cudaSetDevice(0));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled with --default-stream per-thread: stream 0 of every call in this file is the calling thread's own stream. It
-// is ordered with the legacy stream, not with the other threads' streams.
+// is ordered with the legacy stream, not with the other threads' streams. (Inline functions that other files compile
+// too must not depend on this: they name their stream.)
 #include <atomic>
 #include <thread>
 
@@ -49,7 +50,7 @@ TEST_F(PerThreadStream, DoesNotWaitForOtherThreads) {
   DeviceBytes const a(kBytes);
   std::atomic<bool> blocked{false}, done{false};
   std::thread other([&] {
-    Gate gate(nullptr);  // holds that thread's stream
+    Gate gate(cudaStreamPerThread);  // holds that thread's stream
     blocked = true;
     while (!done) std::this_thread::yield();
   });
@@ -74,7 +75,7 @@ TEST_F(PerThreadStream, WaitsForTheLegacyStreamAndItForThis) {
 
 TEST_F(PerThreadStream, EventsAreRecordedInIt) {
   Event const event(cudaEventDisableTiming);
-  Gate gate(nullptr);
+  Gate gate(cudaStreamPerThread);
   EXPECT_OK(cudaEventRecord(event));
   EXPECT_CUDA(cudaErrorNotReady, cudaEventQuery(event));
   EXPECT_CUDA(cudaErrorNotReady, cudaStreamQuery(cudaStreamPerThread));

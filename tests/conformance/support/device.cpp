@@ -112,9 +112,13 @@ void begin_child() {
 }
 
 void end_child() {
-  // A parent that sees a wrong exit code shows what the child wrote to stderr; failures are written to stdout.
-  std::fflush(stdout);
-  std::exit(testing::Test::HasFailure() ? 1 : 0);
+  // GoogleTest keeps a child quiet; its parent shows what it wrote to stderr.
+  testing::TestResult const& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
+  for (int i = 0; i < result.total_part_count(); ++i) {
+    testing::TestPartResult const& part = result.GetTestPartResult(i);
+    if (part.failed()) std::fprintf(stderr, "%s:%d: %s\n", part.file_name(), part.line_number(), part.message());
+  }
+  std::exit(result.Failed() ? 1 : 0);
 }
 
 }  // namespace conformance

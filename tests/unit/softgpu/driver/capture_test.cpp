@@ -2,6 +2,7 @@
 // Stream capture: what becomes a node, how streams join, and what is forbidden meanwhile.
 #include <thread>
 
+#include "softgpu/interface/softgpu.h"
 #include "tests/unit/softgpu/driver/graph_fixture.h"
 
 namespace tidemark::softgpu::test {
@@ -76,6 +77,33 @@ TEST_F(CaptureTest, EveryKindOfWorkBecomesItsNode) {
   EXPECT_EQ(values[0], 77);
   EXPECT_EQ(values[1], 5);
   EXPECT_EQ(values[9], 31);
+}
+
+TEST_F(CaptureTest, WorkOfASisterLibraryBecomesAKernelNode) {
+  struct Args {
+    int* counter;
+    int step;
+  };
+  int counter = 0;
+  Args const args{&counter, 5};
+  SoftgpuWork work{};
+  work.name = "library";
+  work.run = [](void* p) {
+    auto* const a = static_cast<Args*>(p);
+    *a->counter += a->step;
+    a->step = 1000;  // its own copy
+  };
+  work.args = &args;
+  work.args_bytes = sizeof args;
+  begin();
+  ASSERT_EQ(softgpu_submit(stream, &work), CUDA_SUCCESS);
+  CUgraph const graph = capture_end(stream);
+  EXPECT_EQ(counter, 0);
+  EXPECT_EQ(type_of(nodes_of(graph)[0]), CU_GRAPH_NODE_TYPE_KERNEL);
+  CUDA_KERNEL_NODE_PARAMS params{};
+  EXPECT_EQ(cuGraphKernelNodeGetParams(nodes_of(graph)[0], &params), CUDA_ERROR_NOT_SUPPORTED);
+  run(graph, 3);
+  EXPECT_EQ(counter, 15);
 }
 
 TEST_F(CaptureTest, ForkAndJoinThroughEvents) {
@@ -353,7 +381,7 @@ TEST_F(CaptureTest, InfoAndDependencies) {
 
 TEST_F(CaptureTest, CapturesIntoAnExistingGraph) {
   CUgraph graph = nullptr, out = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const before = add_node(graph, {}, data, 1);
   OK(cuStreamBeginCaptureToGraph(stream, graph, &before, nullptr, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
   OK(launch_add(stream, data, 2));

@@ -34,7 +34,7 @@ TEST_F(GraphCheck, ReplayAfterTheMemoryWasFreed) {
 
 TEST_F(GraphCheck, UseAfterTheFreeNode) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUdeviceptr p = 0;
   CUgraphNode const a = alloc_node(graph, {}, kCount * sizeof(int), &p), b = add_node(graph, {a}, p, 1);
   CUgraphNode const f = free_node(graph, {b}, p);
@@ -52,7 +52,7 @@ TEST_F(GraphCheck, UseAfterTheFreeNode) {
 
 TEST_F(GraphCheck, WorkOfAnotherStreamThatIsNotOrderedBehindTheLaunch) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUdeviceptr p = 0;
   alloc_node(graph, {}, kCount * sizeof(int), &p);
   CUgraphExec const exec = instantiate(graph);

@@ -11,7 +11,7 @@ class GraphClock : public GraphTest {
     GraphTest::SetUp();
     OK(cuEventCreate(&begin, CU_EVENT_DEFAULT));
     OK(cuEventCreate(&end, CU_EVENT_DEFAULT));
-    OK(cuGraphCreate(&graph, 0));
+    OK(create_graph(&graph));
   }
   float microseconds() {
     CUgraphExec const exec = instantiate(graph);

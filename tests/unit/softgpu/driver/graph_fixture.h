@@ -42,8 +42,9 @@ class GraphTest : public ::testing::Test {
     OK(cuCtxSynchronize());
   }
   void TearDown() override {
-    // Fresh for the next test, whatever this one left.
+    // Fresh for the next test, whatever this one left. Graphs belong to no context; some have been destroyed by now.
     EXPECT_OK(cuCtxDestroy(context));
+    for (CUgraph const graph : graphs) cuGraphDestroy(graph);
   }
 
   static constexpr int kCount = 256;
@@ -115,6 +116,11 @@ class GraphTest : public ::testing::Test {
     EXPECT_OK(cuGraphAddMemFreeNode(&node, graph, after.data(), after.size(), address));
     return node;
   }
+  CUresult create_graph(CUgraph* out) {
+    CUresult const result = cuGraphCreate(out, 0);
+    if (result == CUDA_SUCCESS) graphs.push_back(*out);
+    return result;
+  }
   CUgraphExec instantiate(CUgraph graph, unsigned long long flags = 0) {
     CUgraphExec exec = nullptr;
     EXPECT_OK(cuGraphInstantiate(&exec, graph, flags));
@@ -123,6 +129,7 @@ class GraphTest : public ::testing::Test {
   CUgraph capture_end(CUstream on) {
     CUgraph graph = nullptr;
     EXPECT_OK(cuStreamEndCapture(on, &graph));
+    graphs.push_back(graph);
     return graph;
   }
   static std::size_t node_count(CUgraph graph) {
@@ -169,6 +176,7 @@ class GraphTest : public ::testing::Test {
     return free;
   }
 
+  std::vector<CUgraph> graphs;
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   CUfunction fill = nullptr, add = nullptr, scale_add = nullptr, fault = nullptr;

@@ -15,7 +15,7 @@ class GraphMemory : public GraphTest {
     cuuint64_t zero = 0;
     OK(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero));
     OK(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, &zero));
-    OK(cuGraphCreate(&graph, 0));
+    OK(create_graph(&graph));
   }
   CUgraphNode copy_node(std::vector<CUgraphNode> after, CUdeviceptr to, CUdeviceptr from) {
     CUDA_MEMCPY3D p{};
@@ -151,6 +151,16 @@ TEST_F(GraphMemory, LifetimesThatDoNotOverlapShareMemory) {
   EXPECT_OK(cuGraphDestroy(graph));
 }
 
+TEST_F(GraphMemory, LargerAllocationGrowsIntoWhatIsFree) {
+  CUdeviceptr p = 0, q = 0;
+  CUgraphNode const a = alloc_node(graph, {}, 2 * kMiB, &p), fa = free_node(graph, {a}, p);
+  CUgraphNode const b = alloc_node(graph, {fa}, 6 * kMiB, &q);
+  free_node(graph, {b}, q);
+  OK(cuGraphLaunch(instantiate(graph), stream));
+  sync();
+  EXPECT_EQ(reserved(), 6 * kMiB);
+}
+
 TEST_F(GraphMemory, UnorderedFreeIsNotReused) {
   CUdeviceptr p = 0, q = 0;
   CUgraphNode const a = alloc_node(graph, {}, 8 * kMiB, &p);
@@ -169,7 +179,7 @@ TEST_F(GraphMemory, GraphsOneAfterAnotherShareMemory) {
   std::vector<CUgraphExec> execs;
   for (std::size_t const size : {8 * kMiB, 6 * kMiB, 12 * kMiB}) {
     CUgraph one = nullptr;
-    OK(cuGraphCreate(&one, 0));
+    OK(create_graph(&one));
     alloc_and_free(one, size);
     execs.push_back(instantiate(one));
     OK(cuGraphDestroy(one));
@@ -187,7 +197,7 @@ TEST_F(GraphMemory, RulesOfGraphsWithMemoryNodes) {
   CUgraph second = nullptr;
   CUgraphNode node = nullptr;
   CUgraphExec exec = nullptr;
-  OK(cuGraphCreate(&second, 0));
+  OK(create_graph(&second));
   EXPECT_EQ(cuGraphDestroyNode(b), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuGraphRemoveDependencies(graph, &a, &b, nullptr, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuGraphClone(&second, graph), CUDA_ERROR_INVALID_VALUE);
@@ -217,7 +227,7 @@ TEST_F(GraphMemory, AnotherGraphMayFreeIt) {
   CUgraphNode const a = alloc_node(graph, {}, kMiB, &p);
   set_node({a}, p, 5);
   CUgraph freeing = nullptr;
-  OK(cuGraphCreate(&freeing, 0));
+  OK(create_graph(&freeing));
   free_node(freeing, {}, p);
   CUgraphNode node = nullptr;
   EXPECT_EQ(cuGraphAddMemFreeNode(&node, graph, &a, 1, p), CUDA_ERROR_INVALID_VALUE);
@@ -276,7 +286,7 @@ TEST_F(GraphMemory, WhatTheDeviceDoesNotHave) {
   CUgraphExec exec = nullptr;
   EXPECT_EQ(cuGraphInstantiate(&exec, graph, 0), CUDA_ERROR_OUT_OF_MEMORY);
   CUgraph fits = nullptr;
-  OK(cuGraphCreate(&fits, 0));
+  OK(create_graph(&fits));
   alloc_and_free(fits, free);
   exec = instantiate(fits);
   CUdeviceptr block = 0;
@@ -296,7 +306,7 @@ TEST_F(GraphMemory, WhatTheDeviceDoesNotHave) {
 
 TEST_F(GraphMemory, MovedChildGraphBringsItsMemory) {
   CUgraph child = nullptr;
-  OK(cuGraphCreate(&child, 0));
+  OK(create_graph(&child));
   CUdeviceptr p = 0;
   CUgraphNode const a = alloc_node(child, {}, kMiB, &p), k = add_node(child, {a}, p, 0);
   free_node(child, {k}, p);

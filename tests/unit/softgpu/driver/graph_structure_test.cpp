@@ -17,7 +17,7 @@ TEST_F(GraphStructure, RefusesBadArguments) {
   EXPECT_EQ(cuGraphCreate(nullptr, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuGraphCreate(&graph, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuGraphDestroy(nullptr), CUDA_ERROR_INVALID_VALUE);
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode node = nullptr;
   CUgraphNode const foreign = reinterpret_cast<CUgraphNode>(graph);
   EXPECT_EQ(cuGraphAddEmptyNode(&node, graph, &foreign, 1), CUDA_ERROR_INVALID_VALUE);
@@ -38,7 +38,7 @@ TEST_F(GraphStructure, RefusesBadArguments) {
 
 TEST_F(GraphStructure, ListsNodesRootsAndEdges) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = empty_node(graph), b = empty_node(graph, {a}), c = empty_node(graph, {a}),
                     d = empty_node(graph, {b, c});
   EXPECT_EQ(nodes_of(graph), (std::vector<CUgraphNode>{a, b, c, d}));
@@ -64,7 +64,7 @@ TEST_F(GraphStructure, ListsNodesRootsAndEdges) {
 
 TEST_F(GraphStructure, AddsAndRemovesEdges) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = empty_node(graph), b = empty_node(graph);
   OK(cuGraphAddDependencies(graph, &a, &b, nullptr, 1));
   EXPECT_EQ(cuGraphAddDependencies(graph, &a, &b, nullptr, 1), CUDA_ERROR_INVALID_VALUE);
@@ -79,7 +79,7 @@ TEST_F(GraphStructure, AddsAndRemovesEdges) {
 
 TEST_F(GraphStructure, EdgeDataIsNotLostInSilence) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = add_node(graph, {}, data, 1), b = add_node(graph, {}, data, 2);
   CUgraphEdgeData edge{};
   edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
@@ -97,7 +97,7 @@ TEST_F(GraphStructure, EdgeDataIsNotLostInSilence) {
 
 TEST_F(GraphStructure, DestroyedNodeLeavesNoEdges) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = empty_node(graph), b = empty_node(graph, {a}), c = empty_node(graph, {b});
   OK(cuGraphDestroyNode(b));
   EXPECT_EQ(nodes_of(graph), (std::vector<CUgraphNode>{a, c}));
@@ -111,7 +111,7 @@ TEST_F(GraphStructure, DestroyedNodeLeavesNoEdges) {
 
 TEST_F(GraphStructure, CloneIsIndependent) {
   CUgraph graph = nullptr, clone = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = add_node(graph, {}, data, 1), b = add_node(graph, {a}, data, 10);
   OK(cuGraphClone(&clone, graph));
   CUgraphNode found = nullptr;
@@ -132,7 +132,7 @@ TEST_F(GraphStructure, CloneIsIndependent) {
 
 TEST_F(GraphStructure, CycleIsFoundAtInstantiation) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = empty_node(graph), b = empty_node(graph, {a}), c = empty_node(graph, {b});
   OK(cuGraphAddDependencies(graph, &c, &b, nullptr, 1));
   CUgraphExec exec = nullptr;
@@ -146,7 +146,7 @@ TEST_F(GraphStructure, CycleIsFoundAtInstantiation) {
 
 TEST_F(GraphStructure, ParametersComeBackAsTheyWereSet) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const kernel = add_node(graph, {}, data, 42);
   CUDA_KERNEL_NODE_PARAMS k{};
   OK(cuGraphKernelNodeGetParams(kernel, &k));
@@ -189,7 +189,7 @@ TEST_F(GraphStructure, ParametersComeBackAsTheyWereSet) {
 
 TEST_F(GraphStructure, KernelArgumentsAsOneBuffer) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   struct {
     CUdeviceptr to;
     int n, value;
@@ -217,7 +217,7 @@ TEST_F(GraphStructure, KernelArgumentsAsOneBuffer) {
 
 TEST_F(GraphStructure, KernelAttributes) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode const a = add_node(graph, {}, data, 1), b = add_node(graph, {}, data, 2), c = empty_node(graph);
   CUkernelNodeAttrValue value{};
   value.priority = -3;
@@ -234,8 +234,8 @@ TEST_F(GraphStructure, KernelAttributes) {
 TEST_F(GraphStructure, GeneralAddNodeOfEveryType) {
   CUgraph graph = nullptr, child = nullptr;
   CUevent event = nullptr;
-  OK(cuGraphCreate(&graph, 0));
-  OK(cuGraphCreate(&child, 0));
+  OK(create_graph(&graph));
+  OK(create_graph(&child));
   OK(cuEventCreate(&event, CU_EVENT_DEFAULT));
   auto const put = [&](auto fill_in, CUgraphNodeType type) {
     CUgraphNodeParams p{};
@@ -280,8 +280,8 @@ TEST_F(GraphStructure, GeneralAddNodeOfEveryType) {
 
 TEST_F(GraphStructure, ChildGraphIsACopyOwnedByItsNode) {
   CUgraph graph = nullptr, child = nullptr, inside = nullptr;
-  OK(cuGraphCreate(&graph, 0));
-  OK(cuGraphCreate(&child, 0));
+  OK(create_graph(&graph));
+  OK(create_graph(&child));
   add_node(child, {}, data, 5);
   CUgraphNode node = nullptr;
   OK(cuGraphAddChildGraphNode(&node, graph, nullptr, 0, child));
@@ -300,8 +300,8 @@ TEST_F(GraphStructure, ChildGraphIsACopyOwnedByItsNode) {
 
 TEST_F(GraphStructure, DotFileNamesNodesAndEdges) {
   CUgraph graph = nullptr, child = nullptr;
-  OK(cuGraphCreate(&graph, 0));
-  OK(cuGraphCreate(&child, 0));
+  OK(create_graph(&graph));
+  OK(create_graph(&child));
   CUgraphNode const a = add_node(graph, {}, data, 1);
   host_node(
       child, {}, [](void*) {}, nullptr);

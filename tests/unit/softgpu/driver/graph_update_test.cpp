@@ -9,7 +9,7 @@ class GraphUpdate : public GraphTest {
  protected:
   CUgraph chain(std::vector<int> values) {
     CUgraph graph = nullptr;
-    EXPECT_OK(cuGraphCreate(&graph, 0));
+    EXPECT_OK(create_graph(&graph));
     std::vector<CUgraphNode> after;
     for (int const v : values) after = {add_node(graph, after, data, v)};
     return graph;
@@ -44,7 +44,7 @@ TEST_F(GraphUpdate, ReasonsForRefusal) {
   EXPECT_EQ(info.errorNode, nullptr);
 
   CUgraph loose = nullptr;
-  OK(cuGraphCreate(&loose, 0));
+  OK(create_graph(&loose));
   add_node(loose, {}, data, 1);
   add_node(loose, {}, data, 2);
   info = refused(exec, loose);
@@ -52,7 +52,7 @@ TEST_F(GraphUpdate, ReasonsForRefusal) {
   EXPECT_NE(info.errorNode, nullptr);
 
   CUgraph typed = nullptr;
-  OK(cuGraphCreate(&typed, 0));
+  OK(create_graph(&typed));
   CUgraphNode const first = empty_node(typed);
   add_node(typed, {first}, data, 2);
   info = refused(exec, typed);
@@ -76,7 +76,7 @@ TEST_F(GraphUpdate, ReasonsForRefusal) {
 
 TEST_F(GraphUpdate, SetsAndCopiesKeepTheirShape) {
   CUgraph graph = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUDA_MEMSET_NODE_PARAMS set{};
   set.dst = data;
   set.value = 1;
@@ -109,7 +109,7 @@ TEST_F(GraphUpdate, SetsAndCopiesKeepTheirShape) {
 TEST_F(GraphUpdate, SingleNodesAndNodesOfChildGraphs) {
   CUgraph const inner = chain({1});
   CUgraph graph = nullptr, inside = nullptr;
-  OK(cuGraphCreate(&graph, 0));
+  OK(create_graph(&graph));
   CUgraphNode child = nullptr;
   OK(cuGraphAddChildGraphNode(&child, graph, nullptr, 0, inner));
   CUgraphNode const after = add_node(graph, {child}, data, 10);

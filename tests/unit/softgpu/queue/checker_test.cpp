@@ -91,6 +91,28 @@ TEST_F(CheckerTest, RunningBeforeTheStreamOrderedAllocationIsFound) {
   EXPECT_EQ(checker.reports(), 1u);
 }
 
+// A free that nobody ordered behind the allocation can come first: the block is dead before it was born.
+TEST_F(CheckerTest, FreedBeforeTheAllocationRanIsUseAfterFree) {
+  checker.appear(View::Host, 1000, 100, 5);
+  Work work(checker, 1000);
+  checker.vanish(View::Host, 1000, 100);
+  checker.vanish(View::Device, 1000, 100, 5);
+  checker.appear(View::Device, 1000, 100, 5);
+  work.run();
+  EXPECT_EQ(checker.reports(), 1u);
+}
+
+TEST_F(CheckerTest, ALateFreeLeavesTheNextOwnerAlone) {
+  checker.appear(View::Host, 1000, 100, 5);
+  checker.vanish(View::Both, 1000, 100, 5);
+  checker.appear(View::Both, 1000, 100, 6);
+  Work work(checker, 1000);
+  checker.appear(View::Device, 1000, 100, 5);
+  checker.vanish(View::Device, 1000, 100, 5);
+  work.run();
+  EXPECT_EQ(checker.reports(), 0u);
+}
+
 TEST_F(CheckerTest, TheFarEndOfARangeCounts) {
   checker.appear(View::Both, 1000, 100, 1);
   checker.appear(View::Both, 1100, 100, 2);
@@ -128,6 +150,35 @@ TEST_F(CheckerTest, AnAllocatorsOwnBlocksAreSeenInsideTheDevices) {
   EXPECT_EQ(checker.reports(), 1u);
   Work freed(checker, 1260);
   EXPECT_EQ(checker.reports(), 2u) << "queued into a part that the allocator has taken back";
+}
+
+TEST_F(CheckerTest, AnAllocatorsFreeBeforeItsServeIsFound) {
+  checker.appear(View::Both, 1000, 1000, 1);
+  checker.overlay(View::Host, 1000, 100, 7);
+  Work work(checker, 1000);
+  EXPECT_EQ(checker.overlay_at(1000), 7u);
+  checker.overlay(View::Host, 1000, 100, 0);
+  checker.overlay(View::Device, 1000, 100, 0, 7);
+  checker.overlay(View::Device, 1000, 100, 7);
+  work.run();
+  EXPECT_EQ(checker.reports(), 1u);
+}
+
+// A graph that is launched again says the same about its blocks each time, and may be queued twice.
+TEST_F(CheckerTest, ServesOfOneGenerationCanBeQueuedTwice) {
+  checker.appear(View::Both, 1000, 1000, 1);
+  std::vector<std::unique_ptr<Work>> launches;
+  for (int i = 0; i < 2; ++i) {
+    checker.overlay(View::Host, 1000, 100, 7);
+    launches.push_back(std::make_unique<Work>(checker, 1000));
+    checker.overlay(View::Host, 1000, 100, 0);
+  }
+  for (auto const& launch : launches) {
+    checker.overlay(View::Device, 1000, 100, 7);
+    launch->run();
+    checker.overlay(View::Device, 1000, 100, 0, 7);
+  }
+  EXPECT_EQ(checker.reports(), 0u);
 }
 
 TEST_F(CheckerTest, AnAllocatorsStreamOrderedReuseIsNoFinding) {
