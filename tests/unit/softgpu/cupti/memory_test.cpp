@@ -209,16 +209,24 @@ TEST_F(Memory, WhatAContextLeavesBehindIsReleasedWithIt) {
   enable({CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_DRIVER});
   CUcontext other = nullptr;
   CU(cuCtxCreate(&other, nullptr, 0, 0));
-  CUdeviceptr a = 0, b = 0;
-  CU(cuMemAlloc(&a, 100));
-  CU(cuMemAllocAsync(&b, 200, nullptr));
+  CUdeviceptr plain = 0, pooled = 0;
+  CU(cuMemAlloc(&plain, 100));
+  CU(cuMemAllocAsync(&pooled, 200, nullptr));
   CU(cuCtxDestroy(other));
   CU(cuCtxSetCurrent(context));
+  CU(cuMemFree(pooled));  // a pool's memory outlives the context
   Records const records = flush();
   ASSERT_EQ(records.memory.size(), 4u);
-  for (std::size_t i = 2; i < 4; ++i) {
-    EXPECT_EQ(records.memory[i].memoryOperationType, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
-    EXPECT_NE(find_call(records.driver, records.memory[i].correlationId, "cuCtxDestroy_v2"), nullptr);
+  struct Expected {
+    CUdeviceptr address;
+    const char* by;
+  };
+  Expected const expected[] = {{plain, "cuCtxDestroy_v2"}, {pooled, "cuMemFree_v2"}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto const& r = records.memory[2 + i];
+    EXPECT_EQ(r.memoryOperationType, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
+    EXPECT_EQ(std::uint64_t{r.address}, expected[i].address);
+    EXPECT_NE(find_call(records.driver, r.correlationId, expected[i].by), nullptr);
   }
 }
 
