@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels, copies and sets; the calls that queued them; what waits.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
 
+#include "softgpu/interface/softgpu.h"
 #include "tests/unit/softgpu/cupti/client.h"
 
 namespace tidemark::softgpu::cupti_test {
@@ -223,6 +226,24 @@ TEST_F(Work, ExternalIdsComeOncePerCallAndKind) {
       std::find(records.order.begin(), records.order.end(), CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
   ASSERT_NE(first_external, records.order.end());
   EXPECT_EQ(*(first_external + 2), CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
+// As cuBLAS does: work that no call of the driver or the runtime has queued.
+TEST_F(Work, ASisterLibrarysKernelCarriesTheThreadsExternalId) {
+  enable(
+      {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION});
+  auto const submit = reinterpret_cast<decltype(&softgpu_submit)>(dlsym(RTLD_DEFAULT, "softgpu_submit"));
+  SoftgpuWork const work{.name = "sgemm", .run = [](void*) {}};
+  OK(cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 5));
+  EXPECT_EQ(submit(nullptr, &work), 0);
+  OK(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, nullptr));
+  CU(cuCtxSynchronize());
+  Records const records = flush();
+  ASSERT_EQ(records.kernels.size(), 1u);
+  EXPECT_STREQ(records.kernels[0].name, "sgemm");
+  ASSERT_EQ(records.external.size(), 1u);
+  EXPECT_EQ(records.external[0].correlationId, records.kernels[0].correlationId);
+  EXPECT_EQ(std::uint64_t{records.external[0].externalId}, 5u);
 }
 
 TEST_F(Work, SynchronizationsAndEvents) {
