@@ -62,7 +62,8 @@ const char* name_of(CUptiResult result) {
 struct Attribute {
   CUpti_ActivityAttribute attribute;
   std::size_t bytes;
-  std::atomic<std::size_t> value;  // as documented
+  std::size_t documented;
+  std::atomic<std::size_t> value{documented};
 };
 
 constinit Attribute attributes[] = {
@@ -85,6 +86,10 @@ CUptiResult find_attribute(CUpti_ActivityAttribute wanted, const std::size_t* si
     return *size >= a.bytes ? CUPTI_SUCCESS : CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
   }
   return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+void reset_attributes() {
+  for (Attribute& a : attributes) a.value.store(a.documented);
 }
 
 }  // namespace
@@ -171,5 +176,6 @@ CUptiResult CUPTIAPI cuptiFinalize(void) {
   update_observer();
   forget_buffers();
   forget_client_clock();
+  reset_attributes();
   return CUPTI_SUCCESS;
 }

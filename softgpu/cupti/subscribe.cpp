@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "base/log.h"
 #include "softgpu/cupti/device.h"
@@ -50,13 +52,20 @@ void tell_holder(CUpti_SubscriberParams* params) {
   std::snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", holder->name);
 }
 
+// Not freed when it leaves: a callback of another thread may be under way. There are few in a process's life.
+void keep(CUpti_Subscriber_st* made) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::vector<CUpti_Subscriber_st*>;
+  std::lock_guard const lock(mutex);
+  all.push_back(made);
+}
+
 CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userdata,
                       CUpti_SubscriberParams* params) {
   if (handle == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (params != nullptr && params->structSize < CUpti_SubscriberParams_STRUCT_SIZE)
     return CUPTI_ERROR_INVALID_PARAMETER;
   if (is_forked() || device() == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
-  // Not freed when it leaves: a callback of another thread may be under way. There are few in a process's life.
   auto* const made = new CUpti_Subscriber_st{.callback = callback, .userdata = userdata};
   if (params != nullptr && params->subscriberName != nullptr)
     std::snprintf(made->name, sizeof made->name, "CUPTI for %.*s", CUPTI_SUBSCRIBER_NAME_MAX_LEN,
@@ -67,6 +76,7 @@ CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callbac
     tell_holder(params);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
+  keep(made);
   *handle = made;
   return CUPTI_SUCCESS;
 }

@@ -6,7 +6,6 @@
 #include "softgpu/driver/graph_exec.h"
 #include "softgpu/driver/graph_memory.h"
 #include "softgpu/driver/module.h"
-#include "softgpu/driver/observe.h"
 
 namespace tidemark::softgpu {
 namespace {

@@ -48,6 +48,7 @@ struct CUstream_st : tidemark::softgpu::Stream {
   int priority = 0;
   bool destroyed = false;  // the program is done with it; lives on until its work is
   bool is_default = false;
+  bool is_lane = false;  // of ours, for graph launches
   std::shared_ptr<tidemark::softgpu::Capture> capture;
   CUstreamAttrValue access_policy{};
 };

@@ -4,10 +4,6 @@
 #include "softgpu/driver/function.h"
 #include "softgpu/driver/module.h"
 
-#pragma GCC visibility push(default)
-#include "softgpu/interface/observe.h"
-#pragma GCC visibility pop
-
 namespace tidemark::softgpu {
 namespace {
 
@@ -280,6 +276,6 @@ void softgpu_resources(void (*created)(const SoftgpuResourceEvent*, void*), void
     if (context.charged) tell(describe(&context));
   });
   driver->streams.for_each([&](CUstream_st& stream) {
-    if (!stream.destroyed && stream.context->charged) tell(describe(&stream));
+    if (!stream.destroyed && !stream.is_lane && stream.context->charged) tell(describe(&stream));
   });
 }

@@ -160,6 +160,7 @@ CUresult tidemark::softgpu::free_pool_block_now(Call& call, Block* block) {
     call.driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
   auto const over = make_ref<Ticket>();
   over->executed = true;
+  observe_released(call.driver, *block);
   static_cast<CUmemoryPool>(block->owner)->pool->free(block, over);
   return CUDA_SUCCESS;
 }

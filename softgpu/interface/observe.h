@@ -115,6 +115,7 @@ typedef struct SoftgpuObserver {
   void (*destroying)(const SoftgpuResourceEvent* event); /* it is still there, and the device's lock is not held */
 } SoftgpuObserver;
 
+#pragma GCC visibility push(default)
 /* libcuda exports all of these; null: nobody observes any more (calls under way still end with the former). */
 void softgpu_observe(const SoftgpuObserver* observer);
 const SoftgpuObserver* softgpu_observer(void);
@@ -127,6 +128,7 @@ void* softgpu_current_context(uint64_t* id, int* device);
 const char* softgpu_kernel_name(const void* function);
 /* Every live context and then every live stream. The function is called with the device's lock held. */
 void softgpu_resources(void (*created)(const SoftgpuResourceEvent* event, void* data), void* data);
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -3,11 +3,8 @@
 #include <dlfcn.h>
 
 #include "softgpu/interface/front.h"
-#include "softgpu/runtime/module.h"
-
-#pragma GCC visibility push(default)
 #include "softgpu/interface/observe_runtime.h"
-#pragma GCC visibility pop
+#include "softgpu/runtime/module.h"
 
 using namespace tidemark::softgpu;
 

@@ -13,11 +13,13 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 sys.path.insert(0, str(ROOT / "softgpu" / "generate"))
 import emit  # noqa: E402
+import fronts  # noqa: E402
 import generate  # noqa: E402
 import headers  # noqa: E402
 import procs  # noqa: E402
 
 CUDA = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
+CUPTI = os.environ.get("CUPTI_INCLUDE", CUDA)
 COMPILER = os.environ.get("CXX", "c++")
 
 
@@ -115,6 +117,42 @@ class EmitTest(unittest.TestCase):
         self.assertTrue(re.search(r"^\{$", emit.version_script(["a"], ""), re.MULTILINE))
 
 
+class FrontsTest(unittest.TestCase):
+    API = fronts.Api(domain="D", ids_header="ids.h", id_prefix="ID_", versioned=True, parameter_headers=(), unobserved="cuHidden")
+    TEXT = """
+        S cuA(int a, void *p); S cuB(void); S cuHidden(int); const char *cuC(int code);
+        enum { ID_INVALID = 0, ID_cuA_v1000 = 1, ID_cuA_v2000 = 2, ID_cuB_v1000 = 3, ID_cuC_v1000 = 4, ID_cuHidden_v1000 = 5, ID_SIZE = 6 };
+        typedef struct x { int a; } cuA_v1000_params; typedef struct y { int a; void *p; } cuA_v2000_params;
+    """
+
+    def made(self):
+        return {f.function.name: f for f in fronts.fronts(self.API, parsed(self.TEXT), self.TEXT)}
+
+    def test_the_newest_version_counts(self):
+        made = self.made()
+        self.assertEqual(sorted(made), ["cuA", "cuB", "cuC"])
+        self.assertEqual((made["cuA"].id, made["cuA"].parameters), ("ID_cuA_v2000", "cuA_v2000_params"))
+
+    def test_a_front_tests_and_jumps(self):
+        text = fronts.front_text(self.made()["cuA"], self.API, ["S"])
+        self.assertIn("cuA_v2000_params params{a, p};", text)
+        self.assertIn("return observer() == nullptr ? softgpu_impl_cuA(a, p) : watched_cuA(a, p);", text)
+
+    def test_arguments_without_a_public_struct_stand_in_their_order(self):
+        text = fronts.front_text(self.made()["cuC"], self.API, ["S"])
+        self.assertIn("int code;", text)
+        self.assertIn('"cuC", &params, nullptr, false', text)
+        self.assertIn('"cuB", nullptr, nullptr, true', fronts.front_text(self.made()["cuB"], self.API, ["S"]))
+
+    def test_headers_without_ids_are_an_error(self):
+        with self.assertRaises(headers.HeaderError):
+            fronts.fronts(self.API, parsed(self.TEXT), "")
+
+    def test_stubs_go_behind(self):
+        text = emit.stubs(parsed("S cuA(int);"), "hook", ["S"], {}, [], {"cuA": "softgpu_impl_cuA"})
+        self.assertIn('int softgpu_impl_cuA() { return hook("cuA"); }', text)
+
+
 class ToolkitTest(unittest.TestCase):
     def generate(self, *arguments):
         out = tempfile.TemporaryDirectory()
@@ -145,6 +183,17 @@ class ToolkitTest(unittest.TestCase):
         self.assertLessEqual({"cudaMalloc", "cudaMemcpyAsync_ptsz", "cudaProfilerStart", "cudaGraphicsGLRegisterBuffer", "cudaEGLStreamConsumerConnect",
                               "cudaVDPAUGetDevice", "__cudaRegisterFatBinary", "__cudaPopCallConfiguration", "__cudaLaunchKernel_ptsz"}, names)
         self.assertIn("libcudart.so.13 {", files["runtime.map"])
+
+    @unittest.skipUnless(pathlib.Path(CUPTI, "cupti_driver_cbid.h").exists(), "no CUPTI headers here")
+    def test_every_name_has_a_front_but_the_compilers_glue(self):
+        for kind in ("driver", "runtime"):
+            code, files, errors = self.generate(kind, "--fronts", "--include", CUPTI)
+            self.assertEqual((code, errors), (0, ""))
+            names = set(files[f"{kind}_names.txt"].split())
+            renamed = set(re.findall(r"redefine_extname (\w+) softgpu_impl_\1\n", files[f"{kind}_public.h"]))
+            self.assertEqual({n for n in names - renamed if not n.startswith("__cuda")}, set())
+            self.assertEqual({n for n in renamed if n.startswith("__cuda")}, {n for n in names if n.startswith("__cudaLaunchKernel")})
+            self.assertIn("softgpu_impl_", files[f"{kind}_stubs.cpp"])
 
     def test_headers_without_the_names_are_an_error(self):
         code, files, errors = self.generate("library", "--name", "x", "--header", "cuda.h", "--names", "nvml[A-Z]\\w*", "--status", "int",

@@ -4,6 +4,7 @@
 
 Every public name must be exported, with the right version node, and defined by hand unless refused.txt lists it: a
 definition whose signature drifts away from the header's would become another C++ function and leave its stub in place.
+An exported name may be a front; what stands behind it is looked up in the library's object files.
 """
 import argparse
 import fnmatch
@@ -12,6 +13,7 @@ import struct
 import sys
 
 GLOBAL, WEAK = 1, 2
+FRONTED = "softgpu_impl_"
 
 
 class Elf:
@@ -43,8 +45,9 @@ class Elf:
             at = at + following if following else None
         return found
 
-    def defined(self):
-        symbols, versions, nodes = self.section(11), self.section(0x6FFFFFFF), self.nodes()
+    def defined(self, kind=11):
+        """kind: of the symbol table's section, 11 for the dynamic one, 2 for an object file's."""
+        symbols, versions, nodes = self.section(kind), self.section(0x6FFFFFFF), self.nodes()
         found = {}
         for i in range(1, symbols[5] // 24):
             name, info, _, section, _, _ = struct.unpack_from("<IBBHQQ", self.data, symbols[4] + i * 24)
@@ -55,6 +58,17 @@ class Elf:
         return found
 
 
+def behind_fronts(objects):
+    """{public name: strongest binding of softgpu_impl_NAME} in the object files."""
+    found = {}
+    for path in objects:
+        for name, (binding, _) in Elf(path).defined(kind=2).items():
+            if name.startswith(FRONTED):
+                public = name[len(FRONTED):]
+                found[public] = GLOBAL if GLOBAL in (binding, found.get(public)) else binding
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ours", required=True)
@@ -62,6 +76,7 @@ def main():
     parser.add_argument("--node", default="", help="the version node that each must have")
     parser.add_argument("--toolkit", type=pathlib.Path, help="the vendor's library; its names are compared if it is there")
     parser.add_argument("--refused", type=pathlib.Path, help="names, or patterns, that may stay stubs")
+    parser.add_argument("--objects", nargs="*", default=[], help="the library's object files, if it has fronts")
     options = parser.parse_args()
 
     ours = Elf(options.ours).defined()
@@ -76,16 +91,19 @@ def main():
         print("no vendor library here: compared with the headers alone")
     refused = [l.split("#")[0].strip() for l in options.refused.read_text().splitlines()] if options.refused else ["*"]
 
-    faults = []
+    behind = behind_fronts(options.objects)
+    faults, stubs = [], 0
     for name, source in sorted(wanted.items()):
         binding, node = ours.get(name, (None, None))
+        stub = behind.get(name, binding) == WEAK
+        stubs += stub
         if binding is None:
             faults.append(f"{name} ({source}) is not exported")
         elif node != options.node:
             faults.append(f"{name} has the version '{node}', not '{options.node}'")
-        elif binding == WEAK and not any(fnmatch.fnmatchcase(name, pattern) for pattern in refused):
+        elif stub and not any(fnmatch.fnmatchcase(name, pattern) for pattern in refused):
             faults.append(f"{name} is a stub, but {options.refused.name} does not say that it is refused")
-    print(f"{len(wanted)} names wanted, {len(ours)} exported, {sum(b == WEAK for b, _ in ours.values())} of them stubs")
+    print(f"{len(wanted)} names wanted, {len(ours)} exported, {stubs} of them stubs")
     if not wanted or faults:
         sys.exit("\n".join(faults) or "no names to compare")
 
