@@ -80,7 +80,7 @@ struct Builder {
       return;
     item.precheck = [&d = driver, ranges = touches, in_graph] {
       for (Touch const& t : ranges) {
-        Place const place = place_of(d, t.address, t.bytes, in_graph);
+        Place const place = place_of(d, t.address, t.bytes, {.writes = t.writes, .in_graph = in_graph});
         if (place == Place::Invalid || place == Place::Pageable) return static_cast<int>(CUDA_ERROR_ILLEGAL_ADDRESS);
       }
       return 0;

@@ -59,11 +59,8 @@ bool map_memory(std::uintptr_t address, std::uint64_t bytes, const PhysicalMemor
          MAP_FAILED;
 }
 
-// One address space on the host: the widest access that any device was given.
-int protection(const Driver& driver, const Block& mapping) {
-  unsigned widest = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  for (auto const& device : driver.devices) widest = std::max(widest, access_of(mapping, device->ordinal));
-  switch (widest) {
+int protection(const Block& mapping) {
+  switch (widest_access(mapping)) {
     case CU_MEM_ACCESS_FLAGS_PROT_READWRITE: return PROT_READ | PROT_WRITE;
     case CU_MEM_ACCESS_FLAGS_PROT_READ: return PROT_READ;
     default: return PROT_NONE;
@@ -91,6 +88,10 @@ CUresult check_location(Call& call, const CUmemAllocationProp* prop) {
 }
 
 }  // namespace
+
+bool tidemark::softgpu::in_reservation(std::uintptr_t address) {
+  return is_reserved(address, 1);
+}
 
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* prop,
                                                CUmemAllocationGranularity_flags option) {
@@ -222,7 +223,7 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAc
     }
     for (Block* const block : blocks) {
       for (std::size_t i = 0; i < count; ++i) set_access(*block, access[i].location.id, access[i].flags);
-      ::mprotect(reinterpret_cast<void*>(block->address), block->requested, protection(call.driver, *block));
+      ::mprotect(reinterpret_cast<void*>(block->address), block->requested, protection(*block));
     }
     return CUDA_SUCCESS;
   });

@@ -280,6 +280,40 @@ TEST_F(VirtualMemory, HandlesAreFoundFromAddresses) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemRetainAllocationHandle(&again, plain.get()));
 }
 
+TEST_F(VirtualMemory, AddressesWithoutMemoryAreRefused) {
+  NEEDS_SOFTGPU();  // a card may find out only when the work runs
+  CUdeviceptr const p = reserve(2);
+  std::vector<std::byte> host(100);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, host.data(), host.size()));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), p, host.size()));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 0, host.size()));
+  CUmemGenericAllocationHandle const handle = create(1);
+  ASSERT_OK(cuMemMap(p, granule_, 0, handle, 0));
+  allow(p, 1);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), p + granule_ - 50, host.size()));  // runs out of it
+  EXPECT_OK(cuMemUnmap(p, granule_));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), p, host.size()));
+  EXPECT_OK(cuMemRelease(handle));
+  EXPECT_OK(cuMemAddressFree(p, 2 * granule_));
+}
+
+TEST_F(VirtualMemory, WhatMayOnlyBeReadIsNotWritten) {
+  NEEDS_SOFTGPU();
+  CUdeviceptr const p = reserve(1);
+  CUmemGenericAllocationHandle const handle = create(1);
+  ASSERT_OK(cuMemMap(p, granule_, 0, handle, 0));
+  CUmemAccessDesc access = read_write();
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  ASSERT_OK(cuMemSetAccess(p, granule_, &access, 1));
+  std::vector<std::byte> host(100);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, host.data(), host.size()));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 0, host.size()));
+  EXPECT_OK(cuMemcpyDtoH(host.data(), p, host.size()));
+  EXPECT_OK(cuMemUnmap(p, granule_));
+  EXPECT_OK(cuMemRelease(handle));
+  EXPECT_OK(cuMemAddressFree(p, granule_));
+}
+
 TEST_F(VirtualMemory, ExportIsRefusedPolitely) {
   NEEDS_SOFTGPU();
   CUmemGenericAllocationHandle const handle = create(1);

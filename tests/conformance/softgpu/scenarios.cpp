@@ -204,6 +204,14 @@ void queued_after_the_allocators_free() {
   MUST(cudaStreamSynchronize(s.a));
 }
 
+void queued_after_a_free() {
+  Streams s;
+  std::uint32_t* const p = pool_block(s.a);
+  MUST(cudaFreeAsync(p, s.a));  // in the stream's order: under the late schedule it has not happened yet
+  MUST(launch_fill(p, kWords, 1, s.a));
+  MUST(cudaStreamSynchronize(s.a));
+}
+
 // None of these is a mistake.
 void clean() {
   Streams s;
@@ -398,6 +406,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(free_on_another_stream),
                                    SCENARIO(allocator_serves_again_in_use),
                                    SCENARIO(allocator_frees_on_another_stream),
                                    SCENARIO(queued_after_the_allocators_free),
+                                   SCENARIO(queued_after_a_free),
                                    SCENARIO(clean),
                                    SCENARIO(clean_unused_allocation),
                                    SCENARIO(allocate_six),
