@@ -118,8 +118,10 @@ CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
   bool const to_pageable = ends.destination == Place::Pageable;
   bool const to_host = to_pageable || ends.destination == Place::Pinned;
   bool const from_host = from_pageable || ends.source == Place::Pinned;
-  bool const wait_anyway =
-      waiting == Waiting::Sync && (always_synchronises(call, op.source) || always_synchronises(call, op.destination));
+  // Managed memory is the host's as much as the device's: after the plain form it may read and write it at once.
+  bool const managed = ends.source == Place::Managed || ends.destination == Place::Managed;
+  bool const wait_anyway = waiting == Waiting::Sync && (managed || always_synchronises(call, op.source) ||
+                                                        always_synchronises(call, op.destination));
   if (from_pageable && !to_host && !wait_anyway && call.driver.config.schedule != Schedule::Eager) {
     // Documented: the stream is synchronised, then the call returns once the source has been staged.
     if (waiting == Waiting::Sync) call.engine().wait_stream(call.lock, *stream);

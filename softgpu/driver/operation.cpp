@@ -43,13 +43,14 @@ void fill_rows(const SetOp& op) {
 }
 
 bool word_reached(const WordOp& op) {
+  std::uint64_t const all = op.wide ? ~std::uint64_t{0} : 0xFFFFFFFFu;
   std::uint64_t const now = op.wide
                                 ? __atomic_load_n(reinterpret_cast<const std::uint64_t*>(op.address), __ATOMIC_ACQUIRE)
                                 : __atomic_load_n(reinterpret_cast<const std::uint32_t*>(op.address), __ATOMIC_ACQUIRE);
   switch (op.flags & 3u) {
     case CU_STREAM_WAIT_VALUE_EQ: return now == op.value;
     case CU_STREAM_WAIT_VALUE_AND: return (now & op.value) != 0;
-    case CU_STREAM_WAIT_VALUE_NOR: return ~(now | op.value) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR: return (~(now | op.value) & all) != 0;
     default:
       // Cyclic comparison: the difference, as a signed number of the word's width, is not negative.
       return op.wide
@@ -192,8 +193,10 @@ struct Builder {
   void operator()(const WordOp& op) {
     item.name = op.waits ? "wait value" : "write value";
     touches.push_back({.address = op.address, .bytes = op.wide ? 8u : 4u, .writes = !op.waits});
+    check_again(true);
     if (op.waits) {
-      item.ready = [op] { return word_reached(op); };
+      // A word that is gone will never be reached: the item's turn comes, and with it its error.
+      item.ready = [op, gone = item.precheck] { return gone() != 0 || word_reached(op); };
       return;
     }
     item.run = [op] {

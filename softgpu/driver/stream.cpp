@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: creation, waiting, callbacks, words in memory.
 #include "softgpu/driver/capture.h"
+#include "softgpu/driver/copy.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/observe.h"
 #include "softgpu/driver/operation.h"
@@ -44,7 +45,8 @@ CUresult get(CUstream handle, T* out, Get value) {
 
 CUresult check_word(Driver& driver, const WordOp& op) {
   if (op.address == 0 || op.address % (op.wide ? 8 : 4) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return driver.blocks.find(op.address) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  Place const place = place_of(driver, op.address, op.wide ? 8 : 4, {.writes = !op.waits, .in_graph = true});
+  return place == Place::Invalid || place == Place::Pageable ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult word_operation(CUstream handle, const WordOp& op) {
