@@ -205,7 +205,8 @@ CUresult serialised(CUcontext to, CUcontext from, Issue issue_copy) {
     return with_context([&](Call& call) -> CUresult {
       for (CUcontext const context : {to, from})
         if (call.driver.contexts.check(context) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-      for (CUcontext const context : {to, from, call.context}) call.engine().wait_group(call.lock, *context);
+      for (CUcontext const context : {to, from, call.context})
+        if (call.driver.contexts.check(context) != nullptr) call.engine().wait_group(call.lock, *context);
       return CUDA_SUCCESS;
     });
   };

@@ -130,7 +130,8 @@ CUresult enter_context(std::optional<Call>& call) {
   if (CUresult const refused = enter_driver(call); refused != CUDA_SUCCESS) return refused;
   CUcontext const current = current_context(call->driver);
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (call->driver.contexts.check(current) == nullptr || (current->primary && !current->device->primary_active))
+  if (call->driver.contexts.check(current) == nullptr || current->ending ||
+      (current->primary && !current->device->primary_active))
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   call->context = current;
   return static_cast<CUresult>(current->error);

@@ -102,17 +102,19 @@ CUresult allocate_pinned(void** out, std::uint64_t bytes, unsigned flags) {
   });
 }
 
-// Freeing waits for the work that may use the memory: all of the block's context.
-CUresult release_after_work(Call& call, Block* block) {
-  auto* const context = static_cast<CUcontext>(block->context);
+// Freeing waits for the work that may use the memory: all of the context. False: another thread has freed it meanwhile.
+bool wait_for_work(Call& call, Block*& block, CUcontext context) {
   std::uint64_t const id = block->id;
   std::uintptr_t const address = block->address;
   call.engine().wait_group(call.lock, *context);
   settle_pools(call.driver);
-  // Another thread may have freed it while this one waited.
-  Block* const still = call.driver.blocks.find(address);
-  if (still == nullptr || still->id != id) return CUDA_ERROR_INVALID_VALUE;
-  release_block(call.driver, still);
+  block = call.driver.blocks.find(address);
+  return block != nullptr && block->id == id && !block->doomed;
+}
+
+CUresult release_after_work(Call& call, Block* block) {
+  if (!wait_for_work(call, block, static_cast<CUcontext>(block->context))) return CUDA_ERROR_INVALID_VALUE;
+  release_block(call.driver, block);
   return CUDA_SUCCESS;
 }
 
@@ -214,12 +216,12 @@ CUresult CUDAAPI cuMemHostRegister_v2(void* p, size_t bytes, unsigned flags) {
 
 CUresult CUDAAPI cuMemHostUnregister(void* p) {
   return with_context([&](Call& call) -> CUresult {
-    Block* const block = call.driver.blocks.find(reinterpret_cast<std::uintptr_t>(p));
+    Block* block = call.driver.blocks.find(reinterpret_cast<std::uintptr_t>(p));
     if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (block == nullptr || block->kind != MemoryKind::Registered ||
         block->address != reinterpret_cast<std::uintptr_t>(p))
       return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    call.engine().wait_group(call.lock, *call.context);
+    if (!wait_for_work(call, block, call.context)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     call.driver.blocks.destroy(block, true);
     return CUDA_SUCCESS;
   });

@@ -31,6 +31,7 @@ struct CUctx_st : tidemark::softgpu::StreamGroup {
   tidemark::softgpu::Device* device = nullptr;
   unsigned flags = 0;
   bool primary = false;
+  bool ending = false;   // being destroyed: nothing new begins in it
   bool charged = false;  // the context overhead is on the device's bill
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
   std::map<int, std::size_t> limits;

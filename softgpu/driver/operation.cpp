@@ -167,10 +167,12 @@ struct Builder {
     item.kind = ItemKind::Memory;
     item.name = op.generation != 0 ? "alloc" : "free";
     item.waits = op.waits;
-    if (op.released != nullptr) {
+    if (op.releases) {
       item.run_locked = true;
       item.run = [op, &d = driver] {
-        release_block(d, op.released);
+        // The end of its context may have been quicker, and another block may be there by now.
+        Block* const block = d.blocks.find(op.address);
+        if (block != nullptr && block->id == op.frees) release_block(d, block);
         return 0;
       };
       return;

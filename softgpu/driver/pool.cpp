@@ -74,7 +74,8 @@ CUresult free_plain_async(Call& call, Block* block, CUstream stream) {
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, block->address, block->rounded);
   MemoryOp op;
   op.address = block->address;
-  op.released = block;
+  op.frees = block->id;
+  op.releases = true;
   return issue(call, stream, std::move(op));
 }
 
@@ -86,6 +87,8 @@ CUresult free_async(Call& call, Block* block, CUstream stream) {
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, op.address, op.bytes);
   Ref<Ticket> ticket;
   auto* const handle = static_cast<CUmemoryPool>(block->owner);
+  // Work may run before issue() comes back: from here on the block is nobody's to free a second time.
+  block->doomed = true;
   CUresult const result = issue(call, stream, std::move(op), &ticket);
   if (result != CUDA_SUCCESS) return result;
   observe_released(call.driver, *block, stream);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: creation, waiting, callbacks, words in memory.
+#include <algorithm>
+
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/copy.h"
 #include "softgpu/driver/driver.h"
@@ -102,9 +104,11 @@ CUresult CUDAAPI cuStreamQuery(CUstream handle) {
     if (is_capturing(stream) || is_capture_forbidden(call)) return capture_violated(call, stream);
     if (stream != stream->context->legacy_handle)
       return call.engine().query(call.lock, stream->last) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-    bool done = call.engine().query(call.lock, stream->last);
-    for (Stream const* other : stream->context->streams)
-      if (done && other->blocking) done = call.engine().query(call.lock, other->last);
+    // A question may let work run, and streams come and go meanwhile: first note what is asked for.
+    std::vector<Ref<Ticket>> asked{stream->last};
+    call.engine().add_implicit_waits(*stream, asked);
+    bool const done =
+        std::all_of(asked.begin(), asked.end(), [&](auto const& t) { return call.engine().query(call.lock, t); });
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
