@@ -61,7 +61,6 @@ CUresult CUDAAPI cuEventCreate(CUevent* out, unsigned flags) {
     if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
     CUevent const event = call.driver.events.create();
-    if (event == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     event->context = call.context;
     event->flags = flags;
     *out = event;

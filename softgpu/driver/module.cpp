@@ -209,7 +209,7 @@ void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
 extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(const void* image, const char* kind,
                                                                               const char* name, size_t bytes) {
   Driver* const driver = Driver::configured();
-  if (driver == nullptr || image == nullptr || kind == nullptr || name == nullptr) return;
+  if (driver == nullptr || driver->forked || image == nullptr || kind == nullptr || name == nullptr) return;
   Lock const lock(driver->engine.mutex());
   ImageNames& names = described()[image];
   names.kind = ImageNames::Kind::Fatbin;
