@@ -14,7 +14,8 @@ namespace tidemark::softgpu {
 namespace {
 
 CUmemoryPool make_pool(Driver& driver, Device& device, const CUmemPoolProps& props) {
-  std::uint64_t const window = props.maxSize != 0 ? props.maxSize : driver.config.memory.n;
+  std::uint64_t const all = driver.config.memory.n;
+  std::uint64_t const window = props.maxSize != 0 ? std::min<std::uint64_t>(props.maxSize, all) : all;
   auto pool = StreamPool::create({.device = device.ordinal, .window_bytes = window, .touched = !driver.dry_run},
                                  *device.ledger, driver.blocks, driver.engine);
   if (!pool.ok()) return nullptr;
