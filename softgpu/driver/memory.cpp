@@ -102,6 +102,12 @@ CUresult allocate_pinned(void** out, std::uint64_t bytes, unsigned flags) {
   });
 }
 
+// Whether the process has memory in all of the range; nothing is read or written.
+bool is_mapped(std::uintptr_t address, std::uint64_t bytes) {
+  std::uintptr_t const page = address & ~std::uintptr_t{4095};
+  return ::msync(reinterpret_cast<void*>(page), address - page + bytes, MS_ASYNC) == 0;
+}
+
 // Freeing waits for the work that may use the memory: all of the context. False: another thread has freed it meanwhile.
 bool wait_for_work(Call& call, Block*& block, CUcontext context) {
   std::uint64_t const id = block->id;
@@ -199,9 +205,9 @@ CUresult CUDAAPI cuMemHostRegister_v2(void* p, size_t bytes, unsigned flags) {
     constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                 CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
     auto const address = reinterpret_cast<std::uintptr_t>(p);
-    if (p == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (p == nullptr || bytes == 0 || (flags & ~kKnown) != 0 || bytes > ~address) return CUDA_ERROR_INVALID_VALUE;
     if (call.driver.blocks.overlaps(address, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    if (call.driver.blocks.find(address) != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (call.driver.blocks.in_window(address) || !is_mapped(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
     call.driver.blocks.create({.address = address,
                                .requested = bytes,
                                .rounded = bytes,

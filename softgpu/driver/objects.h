@@ -132,7 +132,7 @@ struct CUmipmappedArray_st {
 struct PhysicalMemory {
   std::uint64_t bytes = 0;
   int device = 0;
-  int file = -1;  // memory file; -1 in dry run, where mappings do not share contents
+  std::uint64_t offset = 0;  // its place in the memory file
   int handles = 0;
   int mappings = 0;
   CUmemAllocationProp props{};

@@ -102,6 +102,16 @@ TEST_F(HostMemory, RegistrationRefusesBadArguments) {
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostRegister(nullptr, 4096, cudaHostRegisterDefault));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostRegister(memory.get(), 0, cudaHostRegisterDefault));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostRegister(memory.get(), 4096, 0x100));
+  // A range that wraps around, or runs on where there is no memory.
+  EXPECT_NE(cudaSuccess, cudaHostRegister(memory.get(), ~std::size_t{0}, cudaHostRegisterDefault));
+  EXPECT_NE(cudaSuccess, cudaHostRegister(memory.get(), std::size_t{1} << 46, cudaHostRegisterDefault));
+  (void)cudaGetLastError();
+  cudaPointerAttributes attributes{};
+  ASSERT_OK(cudaPointerGetAttributes(&attributes, memory.get()));
+  EXPECT_EQ(cudaMemoryTypeUnregistered, attributes.type);
+  DeviceBytes const device(4096);
+  EXPECT_NE(cudaSuccess, cudaHostRegister(device.get(), 4096, cudaHostRegisterDefault));
+  (void)cudaGetLastError();
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostUnregister(nullptr));
   // "The pointer passed as argument to this function must be the same as that passed to cudaHostRegister"
   ASSERT_OK(cudaHostRegister(memory.get(), 4096, cudaHostRegisterDefault));
