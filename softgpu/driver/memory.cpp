@@ -54,6 +54,7 @@ void release_block(Driver& driver, Block* block) {
   // A variable of a kernel library: the memory is the library's and stays, for every device and image that names it.
   bool const is_variable =
       block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
+  if (block->kind == MemoryKind::Managed) release_residency(driver, *block);
   if (is_variable) return;
   if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
   if (!block->doomed) observe_released(driver, *block);  // else it was said when the program freed it
@@ -63,7 +64,7 @@ void release_block(Driver& driver, Block* block) {
       driver.device(block->device)->memory->free(block->address);
       driver.blocks.destroy(block, false);
       return;
-    case MemoryKind::Managed: driver.device(block->device)->ledger->release(block->resident); [[fallthrough]];
+    case MemoryKind::Managed:
     case MemoryKind::Pinned: ::munmap(reinterpret_cast<void*>(block->address), block->rounded); break;
     default: break;
   }

@@ -15,6 +15,9 @@ Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind
 CUresult free_pool_block_now(Call& call, Block* block);
 CUresult free_graph_block_now(Call& call, Block* block);
 
+// Takes managed memory off the devices' bills.
+void release_residency(Driver& driver, Block& block);
+
 // Whether the address lies in a range that cuMemAddressReserve gave, mapped or not.
 bool in_reservation(std::uintptr_t address);
 

@@ -29,7 +29,7 @@ struct Block {
   unsigned flags = 0;          // as given to the allocating call; of a mapping: two bits of access for each device
   void* context = nullptr;     // that allocated it
   void* owner = nullptr;       // pool, VMM handle, array, graph: depends on the kind
-  std::uint64_t resident = 0;  // managed: bytes charged to `device` after a prefetch
+  std::uint64_t resident = 0;  // managed: bytes charged to devices after prefetches
 
   bool is_host() const { return kind == MemoryKind::Pinned || kind == MemoryKind::Registered; }
 };

@@ -179,7 +179,34 @@ TEST_F(HostMemory, ManagedMemoryIsAdvisedAndPrefetched) {
   EXPECT_OK(cudaDeviceSynchronize());
   int on_stack = 0;
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPrefetchAsync(&on_stack, 4, device, 1, nullptr));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPrefetchAsync(p, 4 * kMiB + 1, device, 0, nullptr));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPrefetchAsync(p, ~std::size_t{0} - 100, device, 0, nullptr));
   EXPECT_OK(cudaFree(p));
+}
+
+TEST_F(HostMemory, PrefetchedPiecesAddUp) {
+  NEEDS_SOFTGPU();  // on a card other things move too
+  constexpr std::size_t kPiece = 2 * kMiB;
+  std::byte* p = nullptr;
+  ASSERT_OK(cudaMallocManaged(&p, 4 * kPiece, cudaMemAttachGlobal));
+  std::size_t const before = memory_info().free_bytes;
+  auto const resident = [&] { return before - memory_info().free_bytes; };
+  cudaMemLocation const device{cudaMemLocationTypeDevice, 0};
+  cudaMemLocation const host{cudaMemLocationTypeHost, 0};
+  EXPECT_OK(cudaMemPrefetchAsync(p, kPiece, device, 0, nullptr));
+  EXPECT_OK(cudaMemPrefetchAsync(p + 2 * kPiece, kPiece, device, 0, nullptr));
+  EXPECT_EQ(2 * kPiece, resident());
+  EXPECT_OK(cudaMemPrefetchAsync(p, 3 * kPiece, device, 0, nullptr));
+  EXPECT_EQ(3 * kPiece, resident()) << "what is there already is not charged again";
+  EXPECT_OK(cudaMemPrefetchAsync(p + kPiece, kPiece, host, 0, nullptr));
+  EXPECT_EQ(2 * kPiece, resident());
+  if (device_count() > 1) {
+    cudaMemLocation const other{cudaMemLocationTypeDevice, 1};
+    EXPECT_OK(cudaMemPrefetchAsync(p, kPiece, other, 0, nullptr));
+    EXPECT_EQ(kPiece, resident());
+  }
+  EXPECT_OK(cudaFree(p));
+  EXPECT_EQ(0u, resident());
 }
 
 }  // namespace
