@@ -21,8 +21,8 @@ namespace {
 struct Image;
 
 struct RegisteredKernel {
-  Image* image;
-  const void* host;
+  Image* image = nullptr;
+  const void* host = nullptr;
   std::string name;
   std::atomic<CUkernel> handle{nullptr};
 };
@@ -214,7 +214,10 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* device_name, int, uint3*,
                             uint3*, dim3*, dim3*, int*) {
   std::unique_lock const lock(registry().mutex);
-  RegisteredKernel& kernel = image_of(handle).kernels.emplace_back(&image_of(handle), host_function, device_name);
+  RegisteredKernel& kernel = image_of(handle).kernels.emplace_back();
+  kernel.image = &image_of(handle);
+  kernel.host = host_function;
+  kernel.name = device_name;
   // An inline kernel is registered by every file that has it, with one host stub: the first one stands.
   registry().kernels.try_emplace(host_function, &kernel);
 }
