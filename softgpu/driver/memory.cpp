@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "softgpu/driver/advice.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/observe.h"
@@ -63,7 +64,10 @@ void release_block(Driver& driver, Block* block) {
       driver.device(block->device)->memory->free(block->address);
       driver.blocks.destroy(block, false);
       return;
-    case MemoryKind::Managed: driver.device(block->device)->ledger->release(block->resident); [[fallthrough]];
+    case MemoryKind::Managed:
+      forget_advice(*block);
+      driver.device(block->device)->ledger->release(block->resident);
+      [[fallthrough]];
     case MemoryKind::Pinned: ::munmap(reinterpret_cast<void*>(block->address), block->rounded); break;
     default: break;
   }
