@@ -42,6 +42,9 @@
   X(active_in_branches)                 \
   X(count_coalesced)                    \
   X(tile_sums)                          \
+  X(tiles_in_tiles)                     \
+  X(pass_round_grid)                    \
+  X(leave_before_grid)                  \
   X(touch_atomics)                      \
   X(spin_lock)                          \
   X(sum_by_last_block)                  \
