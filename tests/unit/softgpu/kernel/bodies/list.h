@@ -4,6 +4,7 @@
 #include "tests/unit/softgpu/kernel/bodies/basic.h"
 #include "tests/unit/softgpu/kernel/bodies/fault.h"
 #include "tests/unit/softgpu/kernel/bodies/math.h"
+#include "tests/unit/softgpu/kernel/bodies/special.h"
 #include "tests/unit/softgpu/kernel/bodies/sync.h"
 
 #define TEST_KERNELS(X)                 \
@@ -65,6 +66,8 @@
   X(float_functions)               \
   X(half_functions<__half>)        \
   X(half_functions<__nv_bfloat16>) \
+  X(special_functions)             \
+  X(rarer_intrinsics)              \
   X(vector_types)                  \
   X(barrier_if)                    \
   X(shuffle_if)                    \
