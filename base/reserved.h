@@ -29,6 +29,11 @@ class Reserved {
   bool contains(std::uintptr_t address) const { return address - begin() < bytes_; }
   explicit operator bool() const { return data_ != nullptr; }
 
+  // Lets go of the mapping: it stays until the process ends.
+  std::byte* release() {
+    bytes_ = 0;
+    return std::exchange(data_, nullptr);
+  }
   // Forgets the contents of whole pages inside the range: they read as zero again and cost nothing.
   void discard(std::size_t offset, std::size_t bytes) const;
 

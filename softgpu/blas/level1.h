@@ -46,6 +46,17 @@ cublasStatus_t swap(Entry entry, I n, T* x, I incx, T* y, I incy) {
   return call.run([=] { cblas(routine::swap<T>(), n, x, incx, y, incy); });
 }
 
+// OpenBLAS reads one element too many of complex vectors with a stride: outside of the vector, so perhaps of the
+// memory.
+template <bool conjugated, class T, class I>
+T strided_dot(I n, const T* x, I incx, const T* y, I incy) {
+  x = vector_start(x, n, incx);
+  y = vector_start(y, n, incy);
+  T sum{};
+  for (std::int64_t i = 0; i < n; ++i) sum += (conjugated ? std::conj(x[i * incx]) : x[i * incx]) * y[i * incy];
+  return sum;
+}
+
 template <bool conjugated, class T, class I>
 cublasStatus_t dot_product(Entry entry, I n, const T* x, I incx, const T* y, I incy, T* result) {
   Call call(entry);
@@ -53,6 +64,7 @@ cublasStatus_t dot_product(Entry entry, I n, const T* x, I incx, const T* y, I i
   return call.run_for(result, [=]() -> T {
     if (n <= 0) return T{};
     if constexpr (kIsComplex<T>) {
+      if (incx != 1 || incy != 1) return strided_dot<conjugated>(n, x, incx, y, incy);
       T sum{};
       cblas(conjugated ? routine::dotc_sub<T>() : routine::dotu_sub<T>(), n, x, incx, y, incy,
             static_cast<void*>(&sum));

@@ -13,5 +13,7 @@ cublasLogCallback log_callback();
 
 const char* status_name(cublasStatus_t status);
 const char* status_text(cublasStatus_t status);
+// What cublasGetProperty and its twin of Lt say.
+cublasStatus_t version_part(libraryPropertyType type, int* value);
 
 }  // namespace tidemark::softgpu::blas

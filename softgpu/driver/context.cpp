@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: primary ones, created ones, the thread's stack of current ones, limits, peers.
+#include <thread>
+
 #include "base/log.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
@@ -57,7 +59,9 @@ CUcontext make_context(Driver& driver, Device& device, unsigned flags) {
 
 void empty_context(Call& call, CUcontext context) {
   for (Stream* const stream : context->streams) abandon_capture(call, static_cast<CUstream_st*>(stream));
-  call.engine().wait_group(call.lock, *context);
+  // Threads that were inside a call when the end began may have added work while this one waited.
+  do call.engine().wait_group(call.lock, *context);
+  while (!call.engine().idle(*context));
   free_contents(call, context);
   for (Stream* const stream : context->streams) {
     call.engine().forget(*stream);
@@ -89,10 +93,21 @@ CUresult create_context(CUcontext* out, unsigned flags, CUdevice ordinal) {
 }
 
 void deactivate_primary(Call& call, Device& device) {
-  if (!device.primary_active || !announce_end(call, device.primary)) return;
+  if (!device.primary_active || !announce_end(call, device.primary) || device.primary->ending) return;
+  device.primary->ending = true;
   empty_context(call, device.primary);
   if (!call.driver.dry_run) restore_symbols();
   device.primary_active = false;
+  device.primary->ending = false;
+}
+
+// A primary context that another thread is ending begins anew only when that is over.
+void wait_for_end(Call& call, const Device& device) {
+  while (device.primary != nullptr && device.primary->ending) {
+    call.lock.unlock();
+    std::this_thread::yield();
+    call.lock.lock();
+  }
 }
 
 template <class F>
@@ -113,6 +128,7 @@ bool is_context(Call& call, CUcontext context) {
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
   return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    wait_for_end(call, device);
     if (device.primary == nullptr) {
       device.primary = make_context(call.driver, device, 0);
       if (device.primary == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -192,7 +208,8 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext* out, CUctxCreateParams* params, unsig
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext context) {
   return with_driver([&](Call& call) -> CUresult {
     if (!is_context(call, context)) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context->primary || !announce_end(call, context)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->primary || !announce_end(call, context) || context->ending) return CUDA_ERROR_INVALID_CONTEXT;
+    context->ending = true;
     empty_context(call, context);
     auto& stack = context_stack();
     if (!stack.empty() && stack.back() == context) stack.pop_back();

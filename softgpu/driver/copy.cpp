@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "softgpu/driver/capture.h"
+#include "softgpu/driver/memory.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
@@ -11,10 +12,16 @@ using namespace tidemark::softgpu;
 namespace tidemark::softgpu {
 namespace {
 
-bool in_device_window(Driver& driver, std::uintptr_t address) {
-  for (auto const& device : driver.devices)
-    if (device->memory->contains(address)) return true;
-  return false;
+// Addresses that can only be a device's: there is no memory of the host behind them.
+bool is_device_address(Driver& driver, std::uintptr_t address) {
+  return driver.blocks.in_window(address) || in_reservation(address);
+}
+
+bool allows(const Block& block, Access access) {
+  if (block.doomed) return access.in_graph && block.kind == MemoryKind::Graph;
+  if (block.kind != MemoryKind::Mapped) return true;
+  return widest_access(block) >=
+         unsigned{access.writes ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_READ};
 }
 
 Place place_of_block(const Block& block) {
@@ -40,8 +47,8 @@ std::optional<Ends> ends_of(Driver& driver, const CopyOp& op, bool in_graph) {
   auto const source = span_of(op, op.source_pitch, op.source_slice);
   auto const destination = span_of(op, op.destination_pitch, op.destination_slice);
   if (!source || !destination) return std::nullopt;
-  Ends const ends{place_of(driver, op.source, *source, in_graph),
-                  place_of(driver, op.destination, *destination, in_graph)};
+  Ends const ends{place_of(driver, op.source, *source, {.in_graph = in_graph}),
+                  place_of(driver, op.destination, *destination, {.writes = true, .in_graph = in_graph})};
   if (ends.source == Place::Invalid || ends.destination == Place::Invalid) return std::nullopt;
   return ends;
 }
@@ -67,7 +74,7 @@ std::optional<std::uint64_t> strided_span(const Strides& s) {
   return wraps ? std::nullopt : std::optional(span);
 }
 
-Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph) {
+Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, Access access) {
   if (bytes > ~address) return Place::Invalid;  // its end would wrap around
   if (address == 0) return bytes == 0 ? Place::Pageable : Place::Invalid;
   std::uintptr_t at = address;
@@ -76,15 +83,14 @@ Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool
   for (;;) {
     Block const* const block = driver.blocks.find(at);
     if (block == nullptr) break;
-    bool const gone = block->doomed && !(in_graph && block->kind == MemoryKind::Graph);
-    if (gone || (block->kind == MemoryKind::Mapped && block->flags == 0)) return Place::Invalid;
+    if (!allows(*block, access)) return Place::Invalid;
     place = place_of_block(*block);
     at = block->address + block->requested;
     if (at >= address + bytes) return *place;
     if (block->kind != MemoryKind::Mapped && *place != Place::Pinned) return Place::Invalid;
   }
   if (place && *place == Place::Device) return Place::Invalid;
-  return in_device_window(driver, at) ? Place::Invalid : Place::Pageable;
+  return is_device_address(driver, at) ? Place::Invalid : Place::Pageable;
 }
 
 bool always_synchronises(Call& call, std::uintptr_t address) {
@@ -112,8 +118,10 @@ CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
   bool const to_pageable = ends.destination == Place::Pageable;
   bool const to_host = to_pageable || ends.destination == Place::Pinned;
   bool const from_host = from_pageable || ends.source == Place::Pinned;
-  bool const wait_anyway =
-      waiting == Waiting::Sync && (always_synchronises(call, op.source) || always_synchronises(call, op.destination));
+  // Managed memory is the host's as much as the device's: after the plain form it may read and write it at once.
+  bool const managed = ends.source == Place::Managed || ends.destination == Place::Managed;
+  bool const wait_anyway = waiting == Waiting::Sync && (managed || always_synchronises(call, op.source) ||
+                                                        always_synchronises(call, op.destination));
   if (from_pageable && !to_host && !wait_anyway && call.driver.config.schedule != Schedule::Eager) {
     // Documented: the stream is synchronised, then the call returns once the source has been staged.
     if (waiting == Waiting::Sync) call.engine().wait_stream(call.lock, *stream);
@@ -197,7 +205,8 @@ CUresult serialised(CUcontext to, CUcontext from, Issue issue_copy) {
     return with_context([&](Call& call) -> CUresult {
       for (CUcontext const context : {to, from})
         if (call.driver.contexts.check(context) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-      for (CUcontext const context : {to, from, call.context}) call.engine().wait_group(call.lock, *context);
+      for (CUcontext const context : {to, from, call.context})
+        if (call.driver.contexts.check(context) != nullptr) call.engine().wait_group(call.lock, *context);
       return CUDA_SUCCESS;
     });
   };

@@ -7,9 +7,13 @@ namespace tidemark::softgpu {
 
 enum class Place : std::uint8_t { Pageable, Pinned, Managed, Device, Invalid };
 
-// Where [address, address + bytes) lies. Invalid: partly outside of its block, or memory that was freed. To a graph's
-// node its graph's memory is there before the launch that brings it.
-Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, bool in_graph = false);
+struct Access {
+  bool writes = false;
+  bool in_graph = false;  // to a graph's node its graph's memory is there before the launch that brings it
+};
+// Where [address, address + bytes) lies. Invalid: partly outside of its block, memory that was freed, or such as may
+// not be used that way.
+Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, Access access);
 
 // Rows of `width` bytes, `pitch` apart, in slices that are `slice` apart; none of the counts is zero.
 struct Strides {

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "softgpu/driver/graph_exec.h"
@@ -39,6 +40,7 @@ constinit std::atomic<bool> g_driver_made{false};
 
 // A fault found by the checker must be seen by whoever started the program, whatever the program itself answers.
 constexpr int kCheckFailedExit = 86;
+constexpr int kLockAttempts = 500;
 
 // Libraries that are torn down after this one may still call: they are told that the driver is gone.
 __attribute__((destructor)) void end_of_process() {
@@ -47,8 +49,12 @@ __attribute__((destructor)) void end_of_process() {
   driver.ended = true;
   std::uint64_t reports = 0;
   {
-    // A thread of the program may still be inside a call, and never come back.
-    Lock const lock(driver.engine.mutex(), std::try_to_lock);
+    // Others hold it for moments only, but a thread of the program may have been stopped inside a call for good.
+    Lock lock(driver.engine.mutex(), std::try_to_lock);
+    for (int i = 0; i < kLockAttempts && !lock.owns_lock(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      static_cast<void>(lock.try_lock());
+    }
     if (!lock.owns_lock()) return;
     for (auto const& device : driver.devices) device->ledger->leave();
     if (driver.checker != nullptr) reports = driver.checker->reports();
@@ -83,8 +89,11 @@ Driver::Driver(Config read)
       checker(config.check ? &checker_storage : nullptr),
       engine(config, checker),
       graph(*new GraphObjects) {
-  // A context does not survive fork: the child gets errors, never the parent's queues and locks.
-  ::pthread_atfork(nullptr, nullptr, [] { Driver::get().forked = true; });
+  // A context does not survive fork: the child gets errors, never the parent's queues and locks. Before cuInit there is
+  // nothing to lose: the child begins anew.
+  ::pthread_atfork(nullptr, nullptr, [] {
+    if (Driver::get().initialised) Driver::get().forked = true;
+  });
 }
 
 Driver* Driver::configured() {
@@ -106,9 +115,32 @@ std::uint64_t thread_number() {
   return t_thread_number;
 }
 
+namespace {
+
+// Static objects of the program may call after the thread's own objects are gone: a plain pointer outlives them, and a
+// stack that is asked for then is made again and stays.
+constinit thread_local std::vector<CUcontext>* t_stack = nullptr;
+constinit thread_local bool t_stack_ended = false;
+
+struct StackEnd {
+  ~StackEnd() {
+    t_stack_ended = true;
+    // The main thread's objects go before the program's static ones, which may still need the context.
+    if (::getpid() != ::gettid()) delete std::exchange(t_stack, nullptr);
+  }
+};
+
+}  // namespace
+
 std::vector<CUcontext>& context_stack() {
-  thread_local std::vector<CUcontext> stack;
-  return stack;
+  if (t_stack == nullptr) {
+    t_stack = new std::vector<CUcontext>;
+    if (!t_stack_ended) {
+      thread_local StackEnd end;
+      static_cast<void>(end);
+    }
+  }
+  return *t_stack;
 }
 
 CUcontext current_context(Driver&) {
@@ -130,7 +162,8 @@ CUresult enter_context(std::optional<Call>& call) {
   if (CUresult const refused = enter_driver(call); refused != CUDA_SUCCESS) return refused;
   CUcontext const current = current_context(call->driver);
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (call->driver.contexts.check(current) == nullptr || (current->primary && !current->device->primary_active))
+  if (call->driver.contexts.check(current) == nullptr || current->ending ||
+      (current->primary && !current->device->primary_active))
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   call->context = current;
   return static_cast<CUresult>(current->error);

@@ -3,7 +3,7 @@
 //
 // An entry point is `return call(...)`: with_driver for calls that need cuInit, with_context for those that need a
 // current context. Both lock the engine, answer for a forked child and for the context's sticky error, and turn a lack
-// of host memory into CUDA_ERROR_OUT_OF_MEMORY.
+// of host memory into CUDA_ERROR_OUT_OF_MEMORY. No exception leaves them.
 #pragma once
 #include <sys/types.h>
 
@@ -108,6 +108,8 @@ CUresult with_driver(F f) {
     return f(*call);
   } catch (const std::bad_alloc&) {
     return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (const std::exception&) {
+    return CUDA_ERROR_OPERATING_SYSTEM;
   }
 }
 
@@ -119,6 +121,8 @@ CUresult with_context(F f) {
     return leave(*call, f(*call));
   } catch (const std::bad_alloc&) {
     return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (const std::exception&) {
+    return CUDA_ERROR_OPERATING_SYSTEM;
   }
 }
 

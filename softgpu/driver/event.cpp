@@ -28,7 +28,9 @@ CUresult record(CUevent event, CUstream handle, unsigned flags) {
     event->captured_nodes.clear();
     Item item;
     item.name = "event";
-    event->ticket = call.engine().submit(call.lock, *stream, std::move(item));
+    // Before anything runs: then the event is what it will be, whoever asks for it or destroys it meanwhile.
+    event->ticket = call.engine().enqueue(*stream, std::move(item));
+    call.engine().proceed(call.lock, *stream);
     return CUDA_SUCCESS;
   });
 }
@@ -41,6 +43,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
       if (e->capture) return CUDA_ERROR_CAPTURED_EVENT;
     for (CUevent const e : {start, end})
       if (!e->ticket || (e->flags & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
+    // The clocks of two devices do not compare.
+    if (start->context->device != end->context->device) return CUDA_ERROR_INVALID_HANDLE;
     for (CUevent const e : {start, end})
       if (!call.engine().query(call.lock, e->ticket)) return CUDA_ERROR_NOT_READY;
     auto const ns = static_cast<double>(static_cast<std::int64_t>(end->ticket->finish - start->ticket->finish));
@@ -57,7 +61,6 @@ CUresult CUDAAPI cuEventCreate(CUevent* out, unsigned flags) {
     if (out == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
     CUevent const event = call.driver.events.create();
-    if (event == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     event->context = call.context;
     event->flags = flags;
     *out = event;

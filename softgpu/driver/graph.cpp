@@ -74,7 +74,6 @@ bool is_valid_edge(const CUgraphEdgeData& data) {
 
 CUgraph make_graph(Driver& driver) {
   CUgraph const graph = driver.graph.graphs.create();
-  if (graph == nullptr) throw std::bad_alloc();
   graph->id = driver.next_id();
   graph->user_objects = UserReferences(driver);
   return graph;
@@ -117,7 +116,6 @@ CUresult check_place(Driver& driver, const NewNode& place) {
 
 CUgraphNode add_node(Driver& driver, const NewNode& place, NodeBody body) {
   CUgraphNode const node = driver.graph.nodes.create();
-  if (node == nullptr) throw std::bad_alloc();
   node->graph = place.graph;
   node->id = driver.next_id();
   node->body = std::move(body);

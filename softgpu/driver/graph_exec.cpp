@@ -142,7 +142,6 @@ Instantiation instantiate(Call& call, CUgraph graph, std::uint64_t flags) {
             .node = node_with_id(driver, planned.in_cycle->origin)};
   if (!fits_devices(driver, planned.plan)) return failed(CUDA_ERROR_OUT_OF_MEMORY);
   CUgraphExec const exec = driver.graph.execs.create();
-  if (exec == nullptr) return failed(CUDA_ERROR_OUT_OF_MEMORY);
   exec->id = driver.next_id();
   exec->graph = graph;
   exec->graph_id = graph->id;

@@ -21,7 +21,6 @@ CUstream take_lane(Driver& driver, CUcontext context) {
   }
   // Not blocking: the legacy stream's order reaches it through the launch stream.
   CUstream const lane = make_stream(driver, context, CU_STREAM_NON_BLOCKING, 0);
-  if (lane == nullptr) throw std::bad_alloc();
   lane->is_lane = true;
   context->streams.push_back(lane);
   return lane;

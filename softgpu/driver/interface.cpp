@@ -85,7 +85,7 @@ int softgpu_submit(void* handle, const SoftgpuWork* work) {
 
 int softgpu_dry_run(void) {
   Driver* const driver = Driver::configured();
-  if (driver == nullptr) return 0;
+  if (driver == nullptr || driver->forked) return 0;
   Lock const lock(driver->engine.mutex());
   return driver->initialised ? driver->dry_run : driver->config.run_mode == RunMode::DryRun;
 }
@@ -105,7 +105,7 @@ void softgpu_range_async(const void* address, size_t bytes, uint64_t generation,
 
 uint64_t softgpu_check_reports(void) {
   Driver* const driver = Driver::configured();
-  if (driver == nullptr || driver->checker == nullptr) return 0;
+  if (driver == nullptr || driver->checker == nullptr || driver->forked) return 0;
   Lock const lock(driver->engine.mutex());
   return driver->checker->reports();
 }

@@ -2,10 +2,11 @@
 // Managed memory: advice and prefetch. A prefetch to a device puts the range on its bill, one to the host takes it off.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
-#include "base/bytes.h"
 #include "softgpu/driver/advice.h"
 #include "softgpu/driver/capture.h"
+#include "softgpu/driver/memory.h"
 #include "softgpu/driver/operation.h"
 
 using namespace tidemark;
@@ -26,18 +27,43 @@ bool known_location(Driver& driver, const CUmemLocation& location) {
 Block* managed_block(Driver& driver, CUdeviceptr address, std::size_t bytes) {
   Block* const block = driver.blocks.find(address);
   if (block == nullptr || block->kind != MemoryKind::Managed || bytes == 0) return nullptr;
-  return address + bytes <= block->address + block->requested ? block : nullptr;
+  return bytes <= block->requested - (address - block->address) ? block : nullptr;
 }
 
-// Residency is kept per block, not per page: a block is resident up to the most that was prefetched.
-void move_to(Driver& driver, Block& block, std::uint64_t bytes, const CUmemLocation& location) {
-  driver.device(block.device)->ledger->release(block.resident);
-  block.resident = 0;
-  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return;
-  std::uint64_t const wanted = round_up(bytes, kGranule);
-  block.device = location.id;
-  // A full device keeps the pages where they are: managed memory oversubscribes, it does not fail.
-  if (driver.device(location.id)->ledger->charge(wanted)) block.resident = wanted;
+constexpr int kHost = -1;
+
+// Where each granule of a block is, from the first prefetch on; by the block's id, under the engine's lock.
+std::map<std::uint64_t, std::vector<int>>& residencies() {
+  static auto& map = *new std::map<std::uint64_t, std::vector<int>>;
+  return map;
+}
+
+void take_off_bill(Driver& driver, Block& block, int& place) {
+  if (place == kHost) return;
+  driver.device(place)->ledger->release(kGranule);
+  block.resident -= kGranule;
+  place = kHost;
+}
+
+void move_to(Driver& driver, Block& block, CUdeviceptr address, std::uint64_t bytes, const CUmemLocation& location) {
+  int const target = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHost;
+  std::vector<int>& places = residencies()[block.id];
+  places.resize((block.requested - 1) / kGranule + 1, kHost);
+  std::uint64_t const offset = address - block.address;
+  auto const first = places.begin() + static_cast<std::ptrdiff_t>(offset / kGranule);
+  auto const last = places.begin() + static_cast<std::ptrdiff_t>((offset + bytes - 1) / kGranule + 1);
+  if (target != kHost) {
+    std::uint64_t const moved = static_cast<std::uint64_t>((last - first) - std::count(first, last, target)) * kGranule;
+    // A full device keeps the pages where they are: managed memory oversubscribes, it does not fail.
+    if (!driver.device(target)->ledger->charge(moved)) return;
+    block.device = target;
+    block.resident += moved;
+  }
+  for (auto place = first; place != last; ++place) {
+    if (*place == target) continue;
+    take_off_bill(driver, block, *place);
+    *place = target;
+  }
 }
 
 CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& location, unsigned flags,
@@ -49,7 +75,7 @@ CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& l
     if (block == nullptr || flags != 0 || !known_location(call.driver, location)) return CUDA_ERROR_INVALID_VALUE;
     if (is_capturing(stream)) return capture_violated(call, stream);
     note_prefetch(*block, address, bytes, location);
-    move_to(call.driver, *block, bytes, location);
+    move_to(call.driver, *block, address, bytes, location);
     return issue(call, stream, EmptyOp{});
   });
 }
@@ -108,6 +134,14 @@ CUresult write_attribute(const PageAdvice& pages, CUmem_range_attribute attribut
 }
 
 }  // namespace
+
+void tidemark::softgpu::release_residency(Driver& driver, Block& block) {
+  forget_advice(block);
+  auto const found = residencies().find(block.id);
+  if (found == residencies().end()) return;
+  for (int& place : found->second) take_off_bill(driver, block, place);
+  residencies().erase(found);
+}
 
 CUresult CUDAAPI cuMemRangeGetAttributes(void** data, size_t* sizes, CUmem_range_attribute* attributes, size_t count,
                                          CUdeviceptr address, size_t bytes) {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "softgpu/driver/advice.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
 #include "softgpu/driver/observe.h"
@@ -55,6 +54,7 @@ void release_block(Driver& driver, Block* block) {
   // A variable of a kernel library: the memory is the library's and stays, for every device and image that names it.
   bool const is_variable =
       block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
+  if (block->kind == MemoryKind::Managed) release_residency(driver, *block);
   if (is_variable) return;
   if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
   if (!block->doomed) observe_released(driver, *block);  // else it was said when the program freed it
@@ -65,9 +65,6 @@ void release_block(Driver& driver, Block* block) {
       driver.blocks.destroy(block, false);
       return;
     case MemoryKind::Managed:
-      forget_advice(*block);
-      driver.device(block->device)->ledger->release(block->resident);
-      [[fallthrough]];
     case MemoryKind::Pinned: ::munmap(reinterpret_cast<void*>(block->address), block->rounded); break;
     default: break;
   }
@@ -106,17 +103,25 @@ CUresult allocate_pinned(void** out, std::uint64_t bytes, unsigned flags) {
   });
 }
 
-// Freeing waits for the work that may use the memory: all of the block's context.
-CUresult release_after_work(Call& call, Block* block) {
-  auto* const context = static_cast<CUcontext>(block->context);
+// Whether the process has memory in all of the range; nothing is read or written.
+bool is_mapped(std::uintptr_t address, std::uint64_t bytes) {
+  std::uintptr_t const page = address & ~std::uintptr_t{4095};
+  return ::msync(reinterpret_cast<void*>(page), address - page + bytes, MS_ASYNC) == 0;
+}
+
+// Freeing waits for the work that may use the memory: all of the context. False: another thread has freed it meanwhile.
+bool wait_for_work(Call& call, Block*& block, CUcontext context) {
   std::uint64_t const id = block->id;
   std::uintptr_t const address = block->address;
   call.engine().wait_group(call.lock, *context);
   settle_pools(call.driver);
-  // Another thread may have freed it while this one waited.
-  Block* const still = call.driver.blocks.find(address);
-  if (still == nullptr || still->id != id) return CUDA_ERROR_INVALID_VALUE;
-  release_block(call.driver, still);
+  block = call.driver.blocks.find(address);
+  return block != nullptr && block->id == id && !block->doomed;
+}
+
+CUresult release_after_work(Call& call, Block* block) {
+  if (!wait_for_work(call, block, static_cast<CUcontext>(block->context))) return CUDA_ERROR_INVALID_VALUE;
+  release_block(call.driver, block);
   return CUDA_SUCCESS;
 }
 
@@ -201,9 +206,9 @@ CUresult CUDAAPI cuMemHostRegister_v2(void* p, size_t bytes, unsigned flags) {
     constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                 CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
     auto const address = reinterpret_cast<std::uintptr_t>(p);
-    if (p == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (p == nullptr || bytes == 0 || (flags & ~kKnown) != 0 || bytes > ~address) return CUDA_ERROR_INVALID_VALUE;
     if (call.driver.blocks.overlaps(address, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    if (call.driver.blocks.find(address) != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (call.driver.blocks.in_window(address) || !is_mapped(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
     call.driver.blocks.create({.address = address,
                                .requested = bytes,
                                .rounded = bytes,
@@ -218,12 +223,12 @@ CUresult CUDAAPI cuMemHostRegister_v2(void* p, size_t bytes, unsigned flags) {
 
 CUresult CUDAAPI cuMemHostUnregister(void* p) {
   return with_context([&](Call& call) -> CUresult {
-    Block* const block = call.driver.blocks.find(reinterpret_cast<std::uintptr_t>(p));
+    Block* block = call.driver.blocks.find(reinterpret_cast<std::uintptr_t>(p));
     if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (block == nullptr || block->kind != MemoryKind::Registered ||
         block->address != reinterpret_cast<std::uintptr_t>(p))
       return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    call.engine().wait_group(call.lock, *call.context);
+    if (!wait_for_work(call, block, call.context)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     call.driver.blocks.destroy(block, true);
     return CUDA_SUCCESS;
   });

@@ -235,7 +235,7 @@ void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
 extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(const void* image, const char* kind,
                                                                               const char* name, size_t bytes) {
   Driver* const driver = Driver::configured();
-  if (driver == nullptr || image == nullptr || kind == nullptr || name == nullptr) return;
+  if (driver == nullptr || driver->forked || image == nullptr || kind == nullptr || name == nullptr) return;
   Lock const lock(driver->engine.mutex());
   ImageNames& names = described()[image];
   names.kind = ImageNames::Kind::Fatbin;
@@ -267,9 +267,12 @@ CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   return with_module(module, [&](Call& call) -> CUresult {
     if (!module->owns_library) return CUDA_ERROR_NOT_PERMITTED;
-    if (!announce_end(call, module->library)) return CUDA_ERROR_INVALID_VALUE;
-    call.engine().wait_group(call.lock, *call.context);
-    unload_library(call.driver, module->library);
+    CUlibrary const library = module->library;
+    call.engine().wait_group(call.lock, *module->context);
+    // Another thread may have unloaded it while this one waited.
+    if (call.driver.modules.check(module) == nullptr || module->library != library || !announce_end(call, library))
+      return CUDA_ERROR_INVALID_HANDLE;
+    unload_library(call.driver, library);
     return CUDA_SUCCESS;
   });
 }
@@ -326,8 +329,10 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUj
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library) {
   return with_library(library, [&](Call& call) -> CUresult {
-    if (!announce_end(call, library)) return CUDA_ERROR_INVALID_HANDLE;
     call.driver.contexts.for_each([&](CUctx_st& context) { call.engine().wait_group(call.lock, context); });
+    // Another thread may have unloaded it while this one waited.
+    if (call.driver.libraries.check(library) == nullptr || !announce_end(call, library))
+      return CUDA_ERROR_INVALID_HANDLE;
     unload_library(call.driver, library);
     return CUDA_SUCCESS;
   });

@@ -31,6 +31,7 @@ struct CUctx_st : tidemark::softgpu::StreamGroup {
   tidemark::softgpu::Device* device = nullptr;
   unsigned flags = 0;
   bool primary = false;
+  bool ending = false;   // being destroyed: nothing new begins in it
   bool charged = false;  // the context overhead is on the device's bill
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
   std::map<int, std::size_t> limits;
@@ -136,7 +137,7 @@ struct CUmipmappedArray_st {
 struct PhysicalMemory {
   std::uint64_t bytes = 0;
   int device = 0;
-  int file = -1;  // memory file; -1 in dry run, where mappings do not share contents
+  std::uint64_t offset = 0;  // its place in the memory file
   int handles = 0;
   int mappings = 0;
   CUmemAllocationProp props{};

@@ -243,7 +243,7 @@ int softgpu_clock_is_simulated(void) {
 
 uint64_t softgpu_clock(void) {
   Driver* const driver = Driver::configured();
-  if (driver == nullptr || driver->config.clock == ClockKind::Real) return monotonic_ns();
+  if (driver == nullptr || driver->forked || driver->config.clock == ClockKind::Real) return monotonic_ns();
   Lock const lock(driver->engine.mutex());
   return driver->engine.clock().now();
 }

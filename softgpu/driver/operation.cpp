@@ -43,13 +43,14 @@ void fill_rows(const SetOp& op) {
 }
 
 bool word_reached(const WordOp& op) {
+  std::uint64_t const all = op.wide ? ~std::uint64_t{0} : 0xFFFFFFFFu;
   std::uint64_t const now = op.wide
                                 ? __atomic_load_n(reinterpret_cast<const std::uint64_t*>(op.address), __ATOMIC_ACQUIRE)
                                 : __atomic_load_n(reinterpret_cast<const std::uint32_t*>(op.address), __ATOMIC_ACQUIRE);
   switch (op.flags & 3u) {
     case CU_STREAM_WAIT_VALUE_EQ: return now == op.value;
     case CU_STREAM_WAIT_VALUE_AND: return (now & op.value) != 0;
-    case CU_STREAM_WAIT_VALUE_NOR: return ~(now | op.value) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR: return (~(now | op.value) & all) != 0;
     default:
       // Cyclic comparison: the difference, as a signed number of the word's width, is not negative.
       return op.wide
@@ -80,7 +81,7 @@ struct Builder {
       return;
     item.precheck = [&d = driver, ranges = touches, in_graph] {
       for (Touch const& t : ranges) {
-        Place const place = place_of(d, t.address, t.bytes, in_graph);
+        Place const place = place_of(d, t.address, t.bytes, {.writes = t.writes, .in_graph = in_graph});
         if (place == Place::Invalid || place == Place::Pageable) return static_cast<int>(CUDA_ERROR_ILLEGAL_ADDRESS);
       }
       return 0;
@@ -166,10 +167,12 @@ struct Builder {
     item.kind = ItemKind::Memory;
     item.name = op.generation != 0 ? "alloc" : "free";
     item.waits = op.waits;
-    if (op.released != nullptr) {
+    if (op.releases) {
       item.run_locked = true;
       item.run = [op, &d = driver] {
-        release_block(d, op.released);
+        // The end of its context may have been quicker, and another block may be there by now.
+        Block* const block = d.blocks.find(op.address);
+        if (block != nullptr && block->id == op.frees) release_block(d, block);
         return 0;
       };
       return;
@@ -192,8 +195,10 @@ struct Builder {
   void operator()(const WordOp& op) {
     item.name = op.waits ? "wait value" : "write value";
     touches.push_back({.address = op.address, .bytes = op.wide ? 8u : 4u, .writes = !op.waits});
+    check_again(true);
     if (op.waits) {
-      item.ready = [op] { return word_reached(op); };
+      // A word that is gone will never be reached: the item's turn comes, and with it its error.
+      item.ready = [op, gone = item.precheck] { return gone() != 0 || word_reached(op); };
       return;
     }
     item.run = [op] {

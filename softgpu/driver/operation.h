@@ -66,7 +66,7 @@ struct MemoryOp {
   std::uint64_t generation = 0;  // 0: it goes
   std::uint64_t frees = 0;       // the generation that goes
   bool overlay = false;          // an allocator's own block (softgpu_range_async)
-  Block* released = nullptr;     // plain memory that is freed in stream order
+  bool releases = false;         // plain memory that is freed in stream order
   std::vector<Ref<Ticket>> waits;
 };
 

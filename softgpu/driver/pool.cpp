@@ -14,7 +14,8 @@ namespace tidemark::softgpu {
 namespace {
 
 CUmemoryPool make_pool(Driver& driver, Device& device, const CUmemPoolProps& props) {
-  std::uint64_t const window = props.maxSize != 0 ? props.maxSize : driver.config.memory.n;
+  std::uint64_t const all = driver.config.memory.n;
+  std::uint64_t const window = props.maxSize != 0 ? std::min<std::uint64_t>(props.maxSize, all) : all;
   auto pool = StreamPool::create({.device = device.ordinal, .window_bytes = window, .touched = !driver.dry_run},
                                  *device.ledger, driver.blocks, driver.engine);
   if (!pool.ok()) return nullptr;
@@ -74,7 +75,8 @@ CUresult free_plain_async(Call& call, Block* block, CUstream stream) {
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, block->address, block->rounded);
   MemoryOp op;
   op.address = block->address;
-  op.released = block;
+  op.frees = block->id;
+  op.releases = true;
   return issue(call, stream, std::move(op));
 }
 
@@ -86,6 +88,8 @@ CUresult free_async(Call& call, Block* block, CUstream stream) {
   if (call.driver.checker != nullptr) call.driver.checker->vanish(Checker::View::Host, op.address, op.bytes);
   Ref<Ticket> ticket;
   auto* const handle = static_cast<CUmemoryPool>(block->owner);
+  // Work may run before issue() comes back: from here on the block is nobody's to free a second time.
+  block->doomed = true;
   CUresult const result = issue(call, stream, std::move(op), &ticket);
   if (result != CUDA_SUCCESS) return result;
   observe_released(call.driver, *block, stream);

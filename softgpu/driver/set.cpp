@@ -14,7 +14,7 @@ CheckedSet tidemark::softgpu::check_set(Driver& driver, const SetOp& op, bool in
   if (row == 0 || op.height == 0) return {.nothing = true};
   auto const span = strided_span({.width = row, .pitch = op.pitch, .rows = op.height});
   if (!span) return {.result = CUDA_ERROR_INVALID_VALUE};
-  Place const place = place_of(driver, op.destination, *span, in_graph);
+  Place const place = place_of(driver, op.destination, *span, {.writes = true, .in_graph = in_graph});
   bool const wrong = place == Place::Invalid || place == Place::Pageable;
   return {.result = wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, .place = place};
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: creation, waiting, callbacks, words in memory.
+#include <algorithm>
+
 #include "softgpu/driver/capture.h"
+#include "softgpu/driver/copy.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/observe.h"
 #include "softgpu/driver/operation.h"
@@ -44,7 +47,8 @@ CUresult get(CUstream handle, T* out, Get value) {
 
 CUresult check_word(Driver& driver, const WordOp& op) {
   if (op.address == 0 || op.address % (op.wide ? 8 : 4) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return driver.blocks.find(op.address) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  Place const place = place_of(driver, op.address, op.wide ? 8 : 4, {.writes = !op.waits, .in_graph = true});
+  return place == Place::Invalid || place == Place::Pageable ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult word_operation(CUstream handle, const WordOp& op) {
@@ -100,9 +104,11 @@ CUresult CUDAAPI cuStreamQuery(CUstream handle) {
     if (is_capturing(stream) || is_capture_forbidden(call)) return capture_violated(call, stream);
     if (stream != stream->context->legacy_handle)
       return call.engine().query(call.lock, stream->last) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-    bool done = call.engine().query(call.lock, stream->last);
-    for (Stream const* other : stream->context->streams)
-      if (done && other->blocking) done = call.engine().query(call.lock, other->last);
+    // A question may let work run, and streams come and go meanwhile: first note what is asked for.
+    std::vector<Ref<Ticket>> asked{stream->last};
+    call.engine().add_implicit_waits(*stream, asked);
+    bool const done =
+        std::all_of(asked.begin(), asked.end(), [&](auto const& t) { return call.engine().query(call.lock, t); });
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }

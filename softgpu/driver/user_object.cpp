@@ -67,7 +67,6 @@ CUresult CUDAAPI cuUserObjectCreate(CUuserObject* out, void* pointer, CUhostFn d
     if (out == nullptr || destroy == nullptr || !is_count(references)) return CUDA_ERROR_INVALID_VALUE;
     if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) return CUDA_ERROR_INVALID_VALUE;
     CUuserObject const object = call.driver.graph.user_objects.create();
-    if (object == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     *object = {.pointer = pointer, .destroy = destroy, .references = references};
     *out = object;
     return CUDA_SUCCESS;

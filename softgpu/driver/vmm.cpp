@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: address ranges, physical memory, and mappings of one to the other.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/bytes.h"
 #include "softgpu/driver/memory.h"
@@ -40,9 +43,31 @@ PhysicalMemory* physical_of(Call& call, CUmemGenericAllocationHandle handle) {
   return memory != nullptr && memory->handles > 0 ? memory : nullptr;
 }
 
+// All physical memory that mappings can share lies in one file: handles are many, files that a process may have are
+// few. Places are never used again, what was there is given back. -1 in dry run, where mappings do not share contents.
+struct MemoryFile {
+  int file = -1;
+  std::uint64_t end = 0;
+};
+
+MemoryFile& memory_file() {
+  static MemoryFile& only = *new MemoryFile;
+  return only;
+}
+
+// The place of so many bytes in the file; nothing: the system has no more.
+std::optional<std::uint64_t> extend_file(std::uint64_t bytes) {
+  MemoryFile& f = memory_file();
+  if (f.file < 0) f.file = ::memfd_create("softgpu", MFD_CLOEXEC);
+  if (f.file < 0 || ::ftruncate(f.file, static_cast<off_t>(f.end + bytes)) != 0) return std::nullopt;
+  return std::exchange(f.end, f.end + bytes);
+}
+
 void drop_if_unused(Driver& driver, PhysicalMemory* memory) {
   if (memory->handles > 0 || memory->mappings > 0) return;
-  if (memory->file >= 0) ::close(memory->file);
+  if (!driver.dry_run)
+    ::fallocate(memory_file().file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(memory->offset),
+                static_cast<off_t>(memory->bytes));
   driver.device(memory->device)->ledger->release(memory->bytes);
   driver.physical.destroy(memory);
 }
@@ -54,16 +79,14 @@ bool map_nothing(std::uintptr_t address, std::uint64_t bytes) {
 }
 
 bool map_memory(std::uintptr_t address, std::uint64_t bytes, const PhysicalMemory& memory) {
-  int const kind = memory.file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, kind | MAP_NORESERVE | MAP_FIXED, memory.file, 0) !=
-         MAP_FAILED;
+  int const file = memory_file().file;
+  int const kind = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  return ::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, kind | MAP_NORESERVE | MAP_FIXED, file,
+                static_cast<off_t>(memory.offset)) != MAP_FAILED;
 }
 
-// One address space on the host: the widest access that any device was given.
-int protection(const Driver& driver, const Block& mapping) {
-  unsigned widest = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-  for (auto const& device : driver.devices) widest = std::max(widest, access_of(mapping, device->ordinal));
-  switch (widest) {
+int protection(const Block& mapping) {
+  switch (widest_access(mapping)) {
     case CU_MEM_ACCESS_FLAGS_PROT_READWRITE: return PROT_READ | PROT_WRITE;
     case CU_MEM_ACCESS_FLAGS_PROT_READ: return PROT_READ;
     default: return PROT_NONE;
@@ -91,6 +114,10 @@ CUresult check_location(Call& call, const CUmemAllocationProp* prop) {
 }
 
 }  // namespace
+
+bool tidemark::softgpu::in_reservation(std::uintptr_t address) {
+  return is_reserved(address, 1);
+}
 
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* prop,
                                                CUmemAllocationGranularity_flags option) {
@@ -143,17 +170,15 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes, co
     fault_slow(call.driver, "ALLOC", "cuMemCreate");
     if (fault_oom(call.driver, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
     Device& device = *call.driver.device(prop->location.id);
-    int file = -1;
-    if (!call.driver.dry_run) {
-      file = ::memfd_create("softgpu", MFD_CLOEXEC);
-      if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
-    }
-    if (!device.ledger->charge(bytes)) {
-      if (file >= 0) ::close(file);
-      return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!device.ledger->charge(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    auto const offset = call.driver.dry_run ? std::uint64_t{0} : extend_file(bytes);
+    if (!offset) {
+      device.ledger->release(bytes);
+      return CUDA_ERROR_OPERATING_SYSTEM;
     }
     PhysicalMemory* const memory = call.driver.physical.create();
-    *memory = {.bytes = bytes, .device = device.ordinal, .file = file, .handles = 1, .mappings = 0, .props = *prop};
+    *memory = {
+        .bytes = bytes, .device = device.ordinal, .offset = *offset, .handles = 1, .mappings = 0, .props = *prop};
     *out = reinterpret_cast<CUmemGenericAllocationHandle>(memory);
     return CUDA_SUCCESS;
   });
@@ -222,7 +247,7 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAc
     }
     for (Block* const block : blocks) {
       for (std::size_t i = 0; i < count; ++i) set_access(*block, access[i].location.id, access[i].flags);
-      ::mprotect(reinterpret_cast<void*>(block->address), block->requested, protection(call.driver, *block));
+      ::mprotect(reinterpret_cast<void*>(block->address), block->requested, protection(*block));
     }
     return CUDA_SUCCESS;
   });

@@ -33,11 +33,19 @@ void BlockMap::remove_window(std::uintptr_t begin) {
   std::erase_if(windows_, [begin](const Window& w) { return w.begin == begin; });
 }
 
-Block* BlockMap::find(std::uintptr_t address) const {
-  Block* found = nullptr;
+const BlockMap::Window* BlockMap::window_at(std::uintptr_t address) const {
   auto const window = std::upper_bound(windows_.begin(), windows_.end(), address,
                                        [](std::uintptr_t a, const Window& w) { return a < w.end; });
-  if (window != windows_.end() && address >= window->begin) {
+  return window != windows_.end() && address >= window->begin ? &*window : nullptr;
+}
+
+bool BlockMap::in_window(std::uintptr_t address) const {
+  return window_at(address) != nullptr;
+}
+
+Block* BlockMap::find(std::uintptr_t address) const {
+  Block* found = nullptr;
+  if (const Window* const window = window_at(address)) {
     found = window->window->find_block(address);
   } else {
     auto it = listed_.upper_bound(address);

@@ -29,7 +29,7 @@ struct Block {
   unsigned flags = 0;          // as given to the allocating call; of a mapping: two bits of access for each device
   void* context = nullptr;     // that allocated it
   void* owner = nullptr;       // pool, VMM handle, array, graph: depends on the kind
-  std::uint64_t resident = 0;  // managed: bytes charged to `device` after a prefetch
+  std::uint64_t resident = 0;  // managed: bytes charged to devices after prefetches
 
   bool is_host() const { return kind == MemoryKind::Pinned || kind == MemoryKind::Registered; }
 };
@@ -51,6 +51,8 @@ class BlockMap {
 
   // The block whose [address, address + requested) holds this address; rounding is not the program's.
   Block* find(std::uintptr_t address) const;
+  // Whether the address is some window's, with or without a block there.
+  bool in_window(std::uintptr_t address) const;
   // Whether any listed block overlaps the range.
   bool overlaps(std::uintptr_t address, std::uint64_t bytes) const;
   std::uint64_t next_id() { return ++last_id_; }
@@ -68,6 +70,8 @@ class BlockMap {
     std::uintptr_t begin, end;
     BlockWindow* window;
   };
+  const Window* window_at(std::uintptr_t address) const;
+
   std::vector<Window> windows_;
   std::map<std::uintptr_t, Block*> listed_;
   std::vector<std::unique_ptr<Block[]>> slabs_;

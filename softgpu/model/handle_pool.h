@@ -28,11 +28,13 @@ class HandlePool {
  public:
   explicit HandlePool(std::size_t capacity = 1u << 20) : capacity_(capacity), slots_(capacity) {}
 
+  // std::bad_alloc when there are no more.
   template <class... Args>
   T* create(Args&&... args) {
     std::size_t index = 0;
+    if (!slots_) throw std::bad_alloc();
     if (spare_.size() > kRest || used_ == capacity_) {
-      if (spare_.empty()) return nullptr;
+      if (spare_.empty()) throw std::bad_alloc();
       index = spare_.front();
       spare_.pop_front();
     } else {

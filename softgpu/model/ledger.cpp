@@ -200,7 +200,8 @@ Result<std::unique_ptr<Ledger>> SharedLedger::attach(std::uint64_t capacity, con
     void* const p = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, ledger->fd_, 0);
     if (p == MAP_FAILED) return failed(std::strerror(errno));
     ledger->page_ = static_cast<Page*>(p);
-    if (info.st_size == 0) init_page(*ledger->page_, capacity);
+    // No magic yet: new, or its maker was killed on the way.
+    if (ledger->page_->magic == 0) init_page(*ledger->page_, capacity);
     if (ledger->page_->magic != kMagic) return failed("not a softgpu ledger");
     Guard const guard(*ledger);
     if (ledger->page_->capacity_bytes != capacity) {
@@ -230,6 +231,7 @@ SharedLedger::~SharedLedger() {
 
 bool SharedLedger::charge(std::uint64_t bytes) {
   Guard const guard(*this);
+  if (slot_ == nullptr) return false;
   if (bytes > page_->capacity_bytes - page_->used_bytes) sweep(*page_);
   if (bytes > page_->capacity_bytes - page_->used_bytes) return false;
   slot_->used_bytes += bytes;
@@ -239,6 +241,7 @@ bool SharedLedger::charge(std::uint64_t bytes) {
 
 void SharedLedger::release(std::uint64_t bytes) {
   Guard const guard(*this);
+  if (slot_ == nullptr) return;
   TIDEMARK_INVARIANT(slot_->used_bytes >= bytes);
   slot_->used_bytes -= bytes;
   page_->used_bytes -= bytes;
@@ -247,7 +250,7 @@ void SharedLedger::release(std::uint64_t bytes) {
 Ledger::Usage SharedLedger::usage() {
   Guard const guard(*this);
   sweep(*page_);
-  return {page_->capacity_bytes, page_->used_bytes, slot_->used_bytes};
+  return {page_->capacity_bytes, page_->used_bytes, slot_ != nullptr ? slot_->used_bytes : 0};
 }
 
 std::vector<Ledger::Process> SharedLedger::processes() {

@@ -37,7 +37,7 @@ class Ledger {
   virtual void release(std::uint64_t bytes) = 0;
   virtual Usage usage() = 0;
   virtual std::vector<Process> processes() = 0;
-  // The process ends: what it holds is given back now instead of being swept later. Nothing may be charged afterwards.
+  // The process ends: what it holds is given back now instead of being swept later. Afterwards nothing can be charged.
   virtual void leave() {}
 };
 

@@ -118,7 +118,10 @@ bool Checker::is_unborn(std::uint64_t generation) const {
 
 void Checker::appear(View view, std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation) {
   auto const where = call_stack();
-  if (has(view, View::Host)) host_.blocks.set(address, bytes, generation, where);
+  if (has(view, View::Host)) {
+    host_.blocks.set(address, bytes, generation, where);
+    given_back_.erase(address, bytes);
+  }
   if (view == View::Host) ++unborn_blocks_[{address, generation}];
   if (!has(view, View::Device)) return;
   if (view == View::Device && !take(unborn_blocks_, address, generation)) return;  // freed before it came
@@ -131,6 +134,7 @@ void Checker::vanish(View view, std::uintptr_t address, std::uint64_t bytes, std
   if (has(view, View::Host)) {
     host_.blocks.erase(address, bytes);
     host_.overlays.erase(address, bytes);
+    given_back_.set(address, bytes, 0, where);
   }
   if (!has(view, View::Device)) return;
   auto const* const there = device_.blocks.find(address);
@@ -176,7 +180,7 @@ void Checker::note(Provenance& provenance, Touch touch, const char* name) {
   if (provenance.call_stack.empty()) provenance.call_stack = call_stack();
   Seen const first = look(host_, touch.address);
   if (first.key() == 0) {
-    auto const* gone = first.has_overlay ? host_.overlays.find(touch.address) : freed_.find(touch.address);
+    auto const* gone = first.has_overlay ? host_.overlays.find(touch.address) : given_back_.find(touch.address);
     if (touch.certain && gone != nullptr)
       report({"use after free (the work was queued after the free)", name, 0, touch.address, touch.writes,
               &provenance.call_stack, gone});

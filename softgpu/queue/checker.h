@@ -81,7 +81,8 @@ class Checker {
   void report(const Finding& finding);
 
   Layer host_, device_;
-  GenerationMap freed_;
+  GenerationMap given_back_;  // by the host; the free may still be queued
+  GenerationMap freed_;       // on the device
   Unborn unborn_blocks_, unborn_overlays_;
   std::uint64_t reports_ = 0;
 };

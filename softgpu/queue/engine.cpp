@@ -136,7 +136,8 @@ bool Engine::is_ready(const Stream& stream) const {
   Item const& front = stream.pending.front();
   for (auto const& wait : front.waits)
     if (!wait->executed) return false;
-  return !front.ready || front.ready();
+  // After a fault nothing of the context runs any more, and nothing waits for a word that nobody will write.
+  return !front.ready || stream.group->error != 0 || front.ready();
 }
 
 void Engine::unlist(Stream& stream) {

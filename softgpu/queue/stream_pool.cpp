@@ -13,6 +13,10 @@ namespace {
 constexpr std::size_t kGranulesPerStep = (std::uint64_t{32} << 20) / kGranule;
 constexpr UnitHeap::Unit kUnitsPerGranule = static_cast<UnitHeap::Unit>(kGranule / kUnit);
 
+// As for plain memory: room for fragmentation of the address space. A heap has at most 2^30 units.
+constexpr std::uint64_t kAddressFactor = 4;
+constexpr std::uint64_t kMostGranules = (std::uint64_t{1} << 30) / kUnitsPerGranule;
+
 struct GranuleSpan {
   std::size_t first, last;  // half-open
 };
@@ -26,9 +30,11 @@ GranuleSpan granules_of(UnitHeap::Run run) {
 Result<std::unique_ptr<StreamPool>> StreamPool::create(const Options& options, Ledger& ledger, BlockMap& blocks,
                                                        Engine& engine) {
   std::unique_ptr<StreamPool> pool(new StreamPool);
-  std::size_t const granules = (options.window_bytes + kGranule - 1) / kGranule + kGranulesPerStep;
+  std::uint64_t const most = std::min((options.window_bytes - 1) / kGranule + 1, kMostGranules);
+  std::size_t const granules = std::min(most * kAddressFactor + kGranulesPerStep, kMostGranules);
   auto const units = static_cast<UnitHeap::Unit>(granules * kUnitsPerGranule);
   pool->options_ = options;
+  pool->options_.window_bytes = most * kGranule;
   pool->ledger_ = &ledger;
   pool->blocks_ = &blocks;
   pool->engine_ = &engine;
@@ -127,19 +133,45 @@ bool StreamPool::map_range(UnitHeap::Run run) {
   GranuleSpan const exact = granules_of(run);
   GranuleSpan const step{exact.first / kGranulesPerStep * kGranulesPerStep,
                          std::min(mapped_.size(), round_up(exact.last, kGranulesPerStep))};
-  return map_granules(step.first, step.last) || map_granules(exact.first, exact.last);
+  return map_granules(step.first, step.last) || map_granules(exact.first, exact.last) ||
+         (take_idle(exact.first, exact.last) && map_granules(exact.first, exact.last));
+}
+
+std::size_t StreamPool::missing(std::size_t first, std::size_t last) const {
+  return static_cast<std::size_t>(std::count(mapped_.begin() + static_cast<std::ptrdiff_t>(first),
+                                             mapped_.begin() + static_cast<std::ptrdiff_t>(last), false));
 }
 
 bool StreamPool::map_granules(std::size_t first, std::size_t last) {
-  auto const missing =
-      static_cast<std::uint64_t>(std::count(mapped_.begin() + static_cast<std::ptrdiff_t>(first),
-                                            mapped_.begin() + static_cast<std::ptrdiff_t>(last), false));
-  if (missing == 0) return true;
-  if (!ledger_->charge(missing * kGranule)) return false;
+  std::uint64_t const bytes = missing(first, last) * kGranule;
+  if (bytes == 0) return true;
+  if (bytes > options_.window_bytes - reserved.current || !ledger_->charge(bytes)) return false;
   std::fill(mapped_.begin() + static_cast<std::ptrdiff_t>(first), mapped_.begin() + static_cast<std::ptrdiff_t>(last),
             true);
-  idle_granules_ += missing;
-  reserved.set(reserved.current + missing * kGranule);
+  mapped_end_ = std::max(mapped_end_, last);
+  idle_granules_ += bytes / kGranule;
+  reserved.set(reserved.current + bytes);
+  return true;
+}
+
+// The device has no more, but elsewhere the pool holds granules that nothing uses: as many go back as [first, last)
+// lacks. False, and nothing changed, when that would not be enough.
+bool StreamPool::take_idle(std::size_t first, std::size_t last) {
+  Ledger::Usage const usage = ledger_->usage();
+  std::uint64_t const room =
+      std::min(usage.capacity_bytes - usage.used_bytes, options_.window_bytes - reserved.current) / kGranule;
+  std::uint64_t const needed = missing(first, last);
+  if (needed <= room) return true;
+  std::uint64_t lacking = needed - room;
+  std::uint64_t idle = idle_granules_;
+  for (std::size_t g = first; g < last; ++g)
+    if (mapped_[g] && runs_in_granule_[g] == 0) --idle;
+  if (idle < lacking) return false;
+  for (std::size_t g = mapped_end_; g-- > 0 && lacking != 0;) {
+    if ((g >= first && g < last) || !mapped_[g] || runs_in_granule_[g] != 0) continue;
+    unmap(g);
+    --lacking;
+  }
   return true;
 }
 
@@ -179,11 +211,12 @@ void StreamPool::trim(std::uint64_t keep_bytes) {
   if (!pending_.empty()) settle_finished();
   // Whole granules, and never below what is to be kept.
   std::uint64_t spare = reserved.current > keep_bytes ? (reserved.current - keep_bytes) / kGranule : 0;
-  for (std::size_t g = mapped_.size(); g-- > 0 && idle_granules_ != 0 && spare != 0;) {
+  for (std::size_t g = mapped_end_; g-- > 0 && idle_granules_ != 0 && spare != 0;) {
     if (!mapped_[g] || runs_in_granule_[g] != 0) continue;
     unmap(g);
     --spare;
   }
+  while (mapped_end_ > 0 && !mapped_[mapped_end_ - 1]) --mapped_end_;
 }
 
 void StreamPool::unmap(std::size_t granule) {

@@ -5,8 +5,9 @@
 // block freed on a stream waits as "pending" until the free has happened there; before that it can serve an allocation
 // whose stream is certain to come later: the same stream, a stream that waited for it (follow-event-dependencies), one
 // that is made to wait (internal dependencies, only when the device has no more), or any once the free is done
-// (opportunistic). At a synchronisation, what is unused beyond the release threshold goes back to the device.
-// Invariants: used <= reserved; each mapped granule is charged exactly once. Used under the engine's lock.
+// (opportunistic). Address space is plentiful: unused granules move to where a block needs them. At a synchronisation,
+// what is unused beyond the release threshold goes back to the device. Invariants: used <= reserved; each mapped
+// granule is charged exactly once. Used under the engine's lock.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -34,7 +35,7 @@ class StreamPool final : public BlockWindow {
  public:
   struct Options {
     int device = 0;
-    std::uint64_t window_bytes = 0;  // most that can ever be live
+    std::uint64_t window_bytes = 0;  // most that it may hold of the device; rounded up to granules
     bool touched = true;             // whether memory may have been written (execute mode): unmapped pages are dropped
   };
   static Result<std::unique_ptr<StreamPool>> create(const Options& options, Ledger& ledger, BlockMap& blocks,
@@ -72,6 +73,8 @@ class StreamPool final : public BlockWindow {
   std::optional<UnitHeap::Unit> take_fresh(UnitHeap::Unit count);
   bool map_range(UnitHeap::Run run);
   bool map_granules(std::size_t first, std::size_t last);
+  std::size_t missing(std::size_t first, std::size_t last) const;
+  bool take_idle(std::size_t first, std::size_t last);
   void count_granules(UnitHeap::Run run, int change);
   void settle_finished();
   void unmap(std::size_t granule);
@@ -85,6 +88,7 @@ class StreamPool final : public BlockWindow {
   ReservedArray<Block*> tags_;
   std::vector<std::uint16_t> runs_in_granule_;  // live and pending runs that touch it
   std::vector<bool> mapped_;
+  std::size_t mapped_end_ = 0;     // none is mapped from here on
   std::size_t idle_granules_ = 0;  // mapped, and touched by no run
   std::vector<Pending> pending_;
 };

@@ -54,13 +54,7 @@ size_t cublasLtGetCudartVersion(void) {
 }
 
 cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
-  if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  switch (type) {
-    case MAJOR_VERSION: *value = CUBLAS_VER_MAJOR; return CUBLAS_STATUS_SUCCESS;
-    case MINOR_VERSION: *value = CUBLAS_VER_MINOR; return CUBLAS_STATUS_SUCCESS;
-    case PATCH_LEVEL: *value = CUBLAS_VER_PATCH; return CUBLAS_STATUS_SUCCESS;
-    default: return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  return version_part(type, value);
 }
 
 cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t* capacity) {

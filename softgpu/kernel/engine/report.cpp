@@ -15,7 +15,7 @@ namespace {
 
 std::string readable(const char* mangled) {
   char* const text = abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr);
-  std::string const name = text ? text : mangled;
+  std::string name = text ? text : mangled;
   std::free(text);
   return name;
 }

@@ -123,6 +123,22 @@ TEST_F(Context, ItsEndLeavesPoolMemory) {
   EXPECT_OK(cuCtxSynchronize());
 }
 
+TEST_F(Context, ItsEndOvertakesAFreeInAnotherContext) {
+  NEEDS_SOFTGPU();  // a card may refuse such a free
+  CUcontext context = nullptr, popped = nullptr;
+  CUdeviceptr p = 0, q = 0;
+  ASSERT_OK(cuCtxCreate(&context, nullptr, 0, device_));
+  ASSERT_OK(cuMemAlloc(&p, 4 * kMiB));
+  ASSERT_OK(cuCtxPopCurrent(&popped));
+  Stream const stream(cudaStreamNonBlocking);
+  ASSERT_OK(cuMemFreeAsync(p, stream));
+  ASSERT_OK(cuCtxDestroy(context));
+  ASSERT_OK(cuMemAlloc(&q, 4 * kMiB));  // perhaps the same place
+  ASSERT_OK(cudaStreamSynchronize(stream));
+  EXPECT_OK(cuMemsetD8(q, 1, 4 * kMiB));
+  EXPECT_OK(cuMemFree(q));
+}
+
 TEST_F(Context, DestroyedElsewhereIsReported) {
   CUcontext context = nullptr, popped = nullptr;
   ASSERT_OK(cuCtxCreate(&context, nullptr, 0, device_));

@@ -160,6 +160,22 @@ TEST_F(EventApi, BelongsToItsDevice) {
   ASSERT_OK(cudaSetDevice(0));
 }
 
+TEST_F(EventApi, ElapsedTimeIsOfOneDevice) {
+  NEEDS_DEVICES(2);
+  Event const first;
+  ASSERT_OK(cudaEventRecord(first));
+  ASSERT_OK(cudaDeviceSynchronize());
+  ASSERT_OK(cudaSetDevice(1));
+  {
+    Event const second;
+    ASSERT_OK(cudaEventRecord(second));
+    ASSERT_OK(cudaDeviceSynchronize());
+    float ms = -1;
+    EXPECT_CUDA(cudaErrorInvalidResourceHandle, cudaEventElapsedTime(&ms, first, second));
+  }
+  ASSERT_OK(cudaSetDevice(0));
+}
+
 TEST_F(EventApi, RecordOnTheLegacyStreamCoversBlockingStreams) {
   Stream const blocking;
   Event const event;

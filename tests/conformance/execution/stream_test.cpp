@@ -160,5 +160,63 @@ TEST_F(StreamApi, WritesAndWaitsForWords) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(one, reinterpret_cast<CUdeviceptr>(&on_stack), 1, 0));
 }
 
+struct WaitCase {
+  unsigned flags;
+  std::uint32_t before, value, after;  // the word before it is reached, what is waited for, a word that reaches it
+};
+
+TEST_F(StreamApi, EveryComparisonOfWords) {
+  constexpr WaitCase kCases[] = {
+      {CU_STREAM_WAIT_VALUE_GEQ, 0xFFFFFFF0u, 5, 5},  // cyclic: 5 is 21 steps further
+      {CU_STREAM_WAIT_VALUE_EQ, 1, 2, 2},
+      {CU_STREAM_WAIT_VALUE_AND, 0xF0, 0x0F, 0x01},
+      // "Wait until ~(*addr | value) != 0", in 32 bits.
+      {CU_STREAM_WAIT_VALUE_NOR, 0xFFFF0000u, 0x0000FFFFu, 0xFFFE0000u},
+  };
+  for (WaitCase const& c : kCases) {
+    Stream const one(cudaStreamNonBlocking), other(cudaStreamNonBlocking);
+    DeviceBytes const device(4);
+    ASSERT_OK(cuMemsetD32(device.address(), c.before, 1));
+    ASSERT_OK(cudaDeviceSynchronize());
+    ASSERT_OK(cuStreamWaitValue32(other, device.address(), c.value, c.flags));
+    for (int i = 0; i < 3; ++i) EXPECT_CUDA(cudaErrorNotReady, cudaStreamQuery(other)) << c.flags;
+    ASSERT_OK(cuStreamWriteValue32(one, device.address(), c.after, 0));
+    ASSERT_OK(cudaStreamSynchronize(one));
+    EXPECT_OK(cudaStreamSynchronize(other)) << c.flags;
+  }
+}
+
+struct MappedWord {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+  MappedWord() {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemAccessDesc const access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_OK(cuMemGetAllocationGranularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    EXPECT_OK(cuMemAddressReserve(&address, bytes, 0, 0, 0));
+    EXPECT_OK(cuMemCreate(&handle, bytes, &prop, 0));
+    EXPECT_OK(cuMemMap(address, bytes, 0, handle, 0));
+    EXPECT_OK(cuMemSetAccess(address, bytes, &access, 1));
+    EXPECT_OK(cuMemRelease(handle));
+  }
+};
+
+TEST_F(StreamApi, AWordThatIsUnmappedIsTheStreamsError) {
+  NEEDS_SOFTGPU();
+  if (is_checking()) GTEST_SKIP() << "a mistake that the checker reports";
+  in_child([] {
+    Stream const stream(cudaStreamNonBlocking);
+    MappedWord const word;
+    ASSERT_OK(cuStreamWaitValue32(stream, word.address, 1, CU_STREAM_WAIT_VALUE_EQ));
+    ASSERT_OK(cuMemUnmap(word.address, word.bytes));
+    EXPECT_EQ(cudaErrorIllegalAddress, cudaStreamSynchronize(stream));
+    EXPECT_OK(cudaDeviceReset());
+    std::_Exit(testing::Test::HasFailure() ? 1 : 0);  // the stream went with its context
+  });
+}
+
 }  // namespace
 }  // namespace conformance

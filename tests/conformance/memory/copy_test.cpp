@@ -171,6 +171,21 @@ TEST_F(Copy, ToPageableMemoryIsCompleteAtReturn) {
   EXPECT_EQ(0u, wrong_words(host, 11));
 }
 
+TEST_F(Copy, ManagedMemoryIsWrittenAtReturn) {
+  // The kind says that the destination is the host's, and the host may read it at once.
+  void* managed = nullptr;
+  ASSERT_OK(cudaMallocManaged(&managed, kBytes, cudaMemAttachGlobal));
+  DeviceBytes const device(kBytes);
+  for (cudaMemcpyKind const kind : {cudaMemcpyDeviceToHost, cudaMemcpyDefault}) {
+    auto const bytes = noise(kBytes, static_cast<std::uint32_t>(kind));
+    std::memset(managed, 0, kBytes);
+    ASSERT_OK(cudaMemcpy(device.get(), bytes.data(), kBytes, cudaMemcpyHostToDevice));
+    ASSERT_OK(cudaMemcpy(managed, device.get(), kBytes, kind));
+    EXPECT_EQ(0, std::memcmp(managed, bytes.data(), kBytes)) << kind;
+  }
+  EXPECT_OK(cudaFree(managed));
+}
+
 TEST_F(Copy, SynchronousCopyFromTheDeviceWaitsForBlockingStreams) {
   NEEDS_VALUES();
   constexpr std::size_t kWords = 3000;

@@ -102,6 +102,16 @@ TEST_F(HostMemory, RegistrationRefusesBadArguments) {
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostRegister(nullptr, 4096, cudaHostRegisterDefault));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostRegister(memory.get(), 0, cudaHostRegisterDefault));
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostRegister(memory.get(), 4096, 0x100));
+  // A range that wraps around, or runs on where there is no memory.
+  EXPECT_NE(cudaSuccess, cudaHostRegister(memory.get(), ~std::size_t{0}, cudaHostRegisterDefault));
+  EXPECT_NE(cudaSuccess, cudaHostRegister(memory.get(), std::size_t{1} << 46, cudaHostRegisterDefault));
+  (void)cudaGetLastError();
+  cudaPointerAttributes attributes{};
+  ASSERT_OK(cudaPointerGetAttributes(&attributes, memory.get()));
+  EXPECT_EQ(cudaMemoryTypeUnregistered, attributes.type);
+  DeviceBytes const device(4096);
+  EXPECT_NE(cudaSuccess, cudaHostRegister(device.get(), 4096, cudaHostRegisterDefault));
+  (void)cudaGetLastError();
   EXPECT_CUDA(cudaErrorInvalidValue, cudaHostUnregister(nullptr));
   // "The pointer passed as argument to this function must be the same as that passed to cudaHostRegister"
   ASSERT_OK(cudaHostRegister(memory.get(), 4096, cudaHostRegisterDefault));
@@ -169,6 +179,8 @@ TEST_F(HostMemory, ManagedMemoryIsAdvisedAndPrefetched) {
   EXPECT_OK(cudaDeviceSynchronize());
   int on_stack = 0;
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPrefetchAsync(&on_stack, 4, device, 1, nullptr));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPrefetchAsync(p, 4 * kMiB + 1, device, 0, nullptr));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPrefetchAsync(p, ~std::size_t{0} - 100, device, 0, nullptr));
   EXPECT_OK(cudaFree(p));
 }
 
@@ -203,6 +215,31 @@ TEST_F(HostMemory, ARangeOfManagedMemoryTellsWhatWasAdvised) {
   EXPECT_EQ(cudaInvalidDeviceId, by[1]);
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemRangeGetAttribute(by, 3, cudaMemRangeAttributeReadMostly, p, kAll));
   EXPECT_OK(cudaFree(p));
+}
+
+TEST_F(HostMemory, PrefetchedPiecesAddUp) {
+  NEEDS_SOFTGPU();  // on a card other things move too
+  constexpr std::size_t kPiece = 2 * kMiB;
+  std::byte* p = nullptr;
+  ASSERT_OK(cudaMallocManaged(&p, 4 * kPiece, cudaMemAttachGlobal));
+  std::size_t const before = memory_info().free_bytes;
+  auto const resident = [&] { return before - memory_info().free_bytes; };
+  cudaMemLocation const device{cudaMemLocationTypeDevice, 0};
+  cudaMemLocation const host{cudaMemLocationTypeHost, 0};
+  EXPECT_OK(cudaMemPrefetchAsync(p, kPiece, device, 0, nullptr));
+  EXPECT_OK(cudaMemPrefetchAsync(p + 2 * kPiece, kPiece, device, 0, nullptr));
+  EXPECT_EQ(2 * kPiece, resident());
+  EXPECT_OK(cudaMemPrefetchAsync(p, 3 * kPiece, device, 0, nullptr));
+  EXPECT_EQ(3 * kPiece, resident()) << "what is there already is not charged again";
+  EXPECT_OK(cudaMemPrefetchAsync(p + kPiece, kPiece, host, 0, nullptr));
+  EXPECT_EQ(2 * kPiece, resident());
+  if (device_count() > 1) {
+    cudaMemLocation const other{cudaMemLocationTypeDevice, 1};
+    EXPECT_OK(cudaMemPrefetchAsync(p, kPiece, other, 0, nullptr));
+    EXPECT_EQ(kPiece, resident());
+  }
+  EXPECT_OK(cudaFree(p));
+  EXPECT_EQ(0u, resident());
 }
 
 }  // namespace

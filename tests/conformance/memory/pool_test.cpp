@@ -405,6 +405,20 @@ TEST_F(Pool, PointersKnowTheirPool) {
   EXPECT_OK(cudaStreamSynchronize(stream));
 }
 
+TEST_F(Pool, CopiesAndSetsOfFreedMemoryAreRefused) {
+  NEEDS_SOFTGPU();  // on a card it is a mistake that may go unseen
+  Stream const stream(cudaStreamNonBlocking);
+  void* p = nullptr;
+  std::vector<std::byte> host(100);
+  ASSERT_OK(cudaMallocAsync(&p, kMiB, stream));
+  ASSERT_OK(cudaFreeAsync(p, stream));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyAsync(host.data(), p, 100, cudaMemcpyDeviceToHost, stream));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyAsync(p, host.data(), 100, cudaMemcpyHostToDevice, stream));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemsetAsync(p, 0, 100, stream));
+  ASSERT_OK(cudaStreamSynchronize(stream));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(host.data(), p, 100, cudaMemcpyDeviceToHost));
+}
+
 TEST_F(Pool, AccessFromItsOwnDeviceCannotBeTakenAway) {
   OwnPool const pool;
   cudaMemLocation own{cudaMemLocationTypeDevice, 0};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory management: address ranges, physical memory, mappings, access.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -278,6 +280,71 @@ TEST_F(VirtualMemory, HandlesAreFoundFromAddresses) {
   EXPECT_OK(cuMemAddressFree(p, granule_));
   DeviceBytes const plain(100);
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemRetainAllocationHandle(&again, plain.get()));
+}
+
+TEST_F(VirtualMemory, AddressesWithoutMemoryAreRefused) {
+  NEEDS_SOFTGPU();  // a card may find out only when the work runs
+  CUdeviceptr const p = reserve(2);
+  std::vector<std::byte> host(100);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, host.data(), host.size()));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), p, host.size()));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 0, host.size()));
+  CUmemGenericAllocationHandle const handle = create(1);
+  ASSERT_OK(cuMemMap(p, granule_, 0, handle, 0));
+  allow(p, 1);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), p + granule_ - 50, host.size()));  // runs out of it
+  EXPECT_OK(cuMemUnmap(p, granule_));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), p, host.size()));
+  EXPECT_OK(cuMemRelease(handle));
+  EXPECT_OK(cuMemAddressFree(p, 2 * granule_));
+}
+
+TEST_F(VirtualMemory, WhatMayOnlyBeReadIsNotWritten) {
+  NEEDS_SOFTGPU();
+  CUdeviceptr const p = reserve(1);
+  CUmemGenericAllocationHandle const handle = create(1);
+  ASSERT_OK(cuMemMap(p, granule_, 0, handle, 0));
+  CUmemAccessDesc access = read_write();
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  ASSERT_OK(cuMemSetAccess(p, granule_, &access, 1));
+  std::vector<std::byte> host(100);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, host.data(), host.size()));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 0, host.size()));
+  EXPECT_OK(cuMemcpyDtoH(host.data(), p, host.size()));
+  EXPECT_OK(cuMemUnmap(p, granule_));
+  EXPECT_OK(cuMemRelease(handle));
+  EXPECT_OK(cuMemAddressFree(p, granule_));
+}
+
+TEST_F(VirtualMemory, HandlesAreNotFiles) {
+  // A device of small pages needs more of them than a process may have files open.
+  rlimit before{};
+  ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+  rlimit few = before;
+  few.rlim_cur = std::min<rlim_t>(before.rlim_cur, 64);
+  ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+  std::vector<CUmemGenericAllocationHandle> handles(200);
+  for (auto& handle : handles) handle = create(1);
+  EXPECT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+  CUdeviceptr const p = reserve(2);
+  ASSERT_OK(cuMemMap(p, granule_, 0, handles[7], 0));
+  ASSERT_OK(cuMemMap(p + granule_, granule_, 0, handles[199], 0));
+  allow(p, 2);
+  auto const first = noise(granule_, 1), second = noise(granule_, 2);
+  std::vector<std::byte> back(granule_);
+  EXPECT_OK(cuMemcpyHtoD(p, first.data(), granule_));
+  EXPECT_OK(cuMemcpyHtoD(p + granule_, second.data(), granule_));
+  EXPECT_OK(cuMemcpyDtoH(back.data(), p, granule_));
+  if (!is_dry_run()) {
+    EXPECT_EQ(first, back) << "each has memory of its own";
+  }
+  EXPECT_OK(cuMemUnmap(p, granule_));
+  EXPECT_OK(cuMemUnmap(p + granule_, granule_));
+  EXPECT_OK(cuMemAddressFree(p, 2 * granule_));
+  for (auto const handle : handles) EXPECT_OK(cuMemRelease(handle));
+  CUmemAllocationProp const prop = device_memory();
+  CUmemGenericAllocationHandle none = 0;
+  EXPECT_CUDA(CUDA_ERROR_OUT_OF_MEMORY, cuMemCreate(&none, std::size_t{1} << 62, &prop, 0));
 }
 
 TEST_F(VirtualMemory, ExportIsRefusedPolitely) {

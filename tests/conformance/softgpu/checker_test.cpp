@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(All, CheckerFinds,
                                          Planted{"allocator_frees_in_use", "use after free"},
                                          Planted{"allocator_serves_again_in_use", "early reuse"},
                                          Planted{"allocator_frees_on_another_stream", "use after free"},
-                                         Planted{"queued_after_the_allocators_free", "queued after the free"}),
+                                         Planted{"queued_after_the_allocators_free", "queued after the free"},
+                                         Planted{"queued_after_a_free", "queued after the free"}),
                          [](const auto& planted) { return std::string(planted.param.scenario); });
 
 TEST(Checker, NamesKernelStreamAndAddress) {

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -204,6 +205,14 @@ void queued_after_the_allocators_free() {
   MUST(cudaStreamSynchronize(s.a));
 }
 
+void queued_after_a_free() {
+  Streams s;
+  std::uint32_t* const p = pool_block(s.a);
+  MUST(cudaFreeAsync(p, s.a));  // in the stream's order: under the late schedule it has not happened yet
+  MUST(launch_fill(p, kWords, 1, s.a));
+  MUST(cudaStreamSynchronize(s.a));
+}
+
 // None of these is a mistake.
 void clean() {
   Streams s;
@@ -379,6 +388,60 @@ void hold() {
   }
 }
 
+// ---- the beginning and the end of a process -------------------------------------------------------------------------
+
+struct FreedAtExit {
+  void* memory = nullptr;
+  ~FreedAtExit() {
+    if (memory != nullptr) std::printf("%s\n", cudaGetErrorName(cudaFree(memory)));
+  }
+};
+FreedAtExit freed_at_exit;
+
+void free_in_a_static_destructor() {
+  MUST(cudaMalloc(&freed_at_exit.memory, kMiB));
+}
+
+// What an allocation gives, in a child and then here.
+void allocate_in_a_child_and_here() {
+  auto const allocate = [] {
+    void* p = nullptr;
+    std::printf("%s\n", cudaGetErrorName(cudaMalloc(&p, kMiB)));
+    std::fflush(stdout);
+  };
+  pid_t const child = ::fork();
+  if (child == 0) {
+    allocate();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  allocate();
+}
+
+void fork_before_the_first_use() {
+  int version = 0;
+  MUST(cudaDriverGetVersion(&version));  // the driver is loaded, no device is used
+  allocate_in_a_child_and_here();
+}
+
+void fork_after_the_first_use() {
+  MUST(cudaFree(nullptr));
+  allocate_in_a_child_and_here();
+}
+
+void exit_with_work_queued() {
+  Streams s;
+  std::uint32_t* const p = pool_block(s.a);
+  void* host = nullptr;
+  MUST(cudaMallocHost(&host, kBytes));
+  MUST(launch_fill(p, kWords, 1, s.a));
+  MUST(cudaMemcpyAsync(host, p, kBytes, cudaMemcpyDeviceToHost, s.a));
+  MUST(cudaLaunchHostFunc(
+      s.b, [](void*) {}, nullptr));
+  std::thread([stream = s.b] { (void)cudaStreamSynchronize(stream); }).detach();
+}
+
 struct Scenario {
   const char* name;
   void (*run)();
@@ -398,6 +461,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(free_on_another_stream),
                                    SCENARIO(allocator_serves_again_in_use),
                                    SCENARIO(allocator_frees_on_another_stream),
                                    SCENARIO(queued_after_the_allocators_free),
+                                   SCENARIO(queued_after_a_free),
                                    SCENARIO(clean),
                                    SCENARIO(clean_unused_allocation),
                                    SCENARIO(allocate_six),
@@ -406,7 +470,11 @@ constexpr Scenario kScenarios[] = {SCENARIO(free_on_another_stream),
                                    SCENARIO(times),
                                    SCENARIO(wall_time),
                                    SCENARIO(show_free),
-                                   SCENARIO(hold)};
+                                   SCENARIO(hold),
+                                   SCENARIO(free_in_a_static_destructor),
+                                   SCENARIO(fork_before_the_first_use),
+                                   SCENARIO(fork_after_the_first_use),
+                                   SCENARIO(exit_with_work_queued)};
 
 int run(const char* name) {
   for (Scenario const& scenario : kScenarios) {

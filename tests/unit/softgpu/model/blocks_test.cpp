@@ -63,7 +63,7 @@ TEST(HandlePool, RunsOutWithoutHarmAndUsesFreedSlotsThen) {
   HandlePool<Named> pool(4);
   Named* objects[4];
   for (auto& o : objects) o = pool.create();
-  EXPECT_EQ(pool.create(), nullptr);
+  EXPECT_THROW(pool.create(), std::bad_alloc);
   pool.destroy(objects[2]);
   EXPECT_NE(pool.create(), nullptr);
 }

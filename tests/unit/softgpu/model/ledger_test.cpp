@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -135,6 +136,31 @@ TEST(Ledger, AnotherCapacityUnderTheSameNameIsRefusedWithAReason) {
   auto const second = Ledger::open(11_MiB, share, 0);
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.error().what.find("10.00 MiB"), std::string::npos);
+}
+
+TEST(Ledger, ThreadsThatAreLateFindItClosed) {
+  // At the end of a process other threads may still be inside a call.
+  std::string const name = unique_name("closed");
+  auto ledger = Ledger::open(100_MiB, name, 0);
+  ASSERT_TRUE(ledger.ok());
+  ASSERT_TRUE((*ledger)->charge(10));
+  (*ledger)->leave();
+  EXPECT_FALSE((*ledger)->charge(10));
+  (*ledger)->release(10);
+  EXPECT_EQ((*ledger)->usage().process_bytes, 0u);
+}
+
+TEST(Ledger, AProcessKilledWhileItMadeTheFileLeavesItUsable) {
+  std::string const name = unique_name("half-made");
+  auto const size = [&] {
+    auto const made = Ledger::open(100_MiB, name, 0);
+    return std::filesystem::file_size(path_of(name));
+  }();
+  std::ofstream(path_of(name)).close();
+  std::filesystem::resize_file(path_of(name), size);  // as long as it should be, and nothing in it yet
+  auto ledger = Ledger::open(100_MiB, name, 0);
+  ASSERT_TRUE(ledger.ok()) << ledger.error().what;
+  EXPECT_TRUE((*ledger)->charge(10));
 }
 
 TEST(Ledger, ANameWithASlashIsRefused) {

@@ -171,6 +171,23 @@ TEST(Engine, AConditionInMemoryHoldsTheStreamUntilItIsTrue) {
   EXPECT_EQ(b.order, Names{"after"});
 }
 
+TEST(Engine, AFaultEndsTheWaitForAConditionInMemory) {
+  for (Schedule const schedule : {Schedule::Eager, Schedule::Late, Schedule::Random}) {
+    Bench b(with_schedule(schedule));
+    Stream &s = b.stream(false), &t = b.stream(false);
+    Lock lock = b.lock();
+    Item never;
+    never.ready = [] { return false; };
+    auto const held = b.engine->submit(lock, s, std::move(never));
+    Item fault;
+    fault.run_locked = true;
+    fault.run = [] { return 700; };
+    b.engine->wait(lock, b.engine->submit(lock, t, std::move(fault)));
+    b.engine->wait(lock, held);
+    EXPECT_EQ(b.group.error, 700);
+  }
+}
+
 TEST(Engine, TheSimulatedClockGivesExactTimes) {
   Config c = with_schedule(Schedule::Eager);
   c.clock = ClockKind::Simulated;

@@ -34,6 +34,13 @@ struct Bench {
     legacy.id = 1;
     group.legacy = &legacy;
   }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+  // The engine stays: what it still has queued would be run on streams that are gone.
+  ~Bench() {
+    Lock held = lock();
+    engine->wait_group(held, group);
+  }
   Stream& stream(bool blocking = true) {
     streams.push_back(std::make_unique<Stream>());
     Stream& s = *streams.back();

@@ -147,6 +147,62 @@ TEST(StreamPool, TrimToZeroKeepsOnlyWhatLives) {
   EXPECT_EQ(b.ledger->usage().used_bytes, 0u);
 }
 
+// Every second of the blocks that fill the device is free; nothing of twice their size is in one piece.
+struct Holes {
+  std::vector<Block*> live;
+  Holes(PoolBench& b, Lock& lock, Stream& s) {
+    std::vector<Block*> blocks;
+    while (Block* const block = b.allocate((8_MiB).n, s)) blocks.push_back(block);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (i % 2 == 0) {
+        b.engine->wait(lock, b.free(lock, blocks[i], s));
+      } else {
+        live.push_back(blocks[i]);
+      }
+    }
+    b.pool->settle();
+  }
+};
+
+TEST(StreamPool, HolesServeALargerBlock) {
+  // Physical memory has no neighbours: what is kept for reuse moves to other addresses before the device is "full".
+  for (Bytes const threshold : {0_MiB, 1_GiB}) {
+    PoolBench b;
+    b.pool->release_threshold = threshold.n;
+    Stream& s = b.stream();
+    Lock lock = b.lock();
+    Holes const holes(b, lock, s);
+    for (int i = 0; i < 8; ++i) ASSERT_NE(b.allocate((16_MiB).n, s), nullptr) << threshold.n << " " << i;
+    EXPECT_EQ(b.allocate((16_MiB).n, s), nullptr) << "now it is full";
+    EXPECT_EQ(b.pool->reserved.current, (256_MiB).n);
+    EXPECT_EQ(b.pool->used.current, (256_MiB).n);
+    EXPECT_EQ(b.ledger->usage().used_bytes, (256_MiB).n);
+  }
+}
+
+TEST(StreamPool, ARefusedAllocationLeavesTheReserveAlone) {
+  PoolBench b;
+  b.pool->release_threshold = (1_GiB).n;
+  Stream& s = b.stream();
+  Lock lock = b.lock();
+  Holes const holes(b, lock, s);
+  auto const before = b.pool->reserved.current;
+  EXPECT_EQ(b.allocate((200_MiB).n, s), nullptr);
+  EXPECT_EQ(b.pool->reserved.current, before);
+}
+
+TEST(StreamPool, NeverHoldsMoreThanItMay) {
+  PoolBench b;
+  b.pool = *StreamPool::create({.device = 0, .window_bytes = (10_MiB).n}, *b.ledger, b.blocks, *b.engine);
+  Stream& s = b.stream();
+  Lock lock = b.lock();
+  EXPECT_EQ(b.allocate((11_MiB).n, s), nullptr);
+  EXPECT_NE(b.allocate((4_MiB).n, s), nullptr);
+  EXPECT_NE(b.allocate((6_MiB).n, s), nullptr);
+  EXPECT_EQ(b.allocate(1, s), nullptr);
+  EXPECT_EQ(b.pool->reserved.current, (10_MiB).n);
+}
+
 TEST(StreamPool, ADestroyedPoolGivesEverythingBack) {
   PoolBench b;
   Stream& s = b.stream();

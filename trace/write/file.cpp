@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/write/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace tidemark::trace {
+namespace {
+
+// Small traces stay small; large ones make few calls. Both are whole chunks.
+constexpr std::uint64_t kFirstExtent = 16 * kChunkBytes;
+constexpr std::uint64_t kLargestExtent = 256 * kChunkBytes;
+
+// The program's errno and its wish to cancel this thread are none of our business.
+class Quietly {
+ public:
+  Quietly() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_); }
+  ~Quietly() {
+    pthread_setcancelstate(cancel_, nullptr);
+    errno = errno_;
+  }
+  Quietly(const Quietly&) = delete;
+  Quietly& operator=(const Quietly&) = delete;
+
+ private:
+  int errno_ = errno;
+  int cancel_ = 0;
+};
+
+// Network, FUSE and copy-on-write file systems accept fallocate and may still have no space when a page is written.
+bool promises_space(int file) {
+  constexpr long kWithout[] = {0x6969 /*nfs*/,      0x65735546 /*fuse*/, 0xff534d42 /*cifs*/,  0x517b /*smb*/,
+                               0xfe534d42 /*smb2*/, 0x01021997 /*9p*/,   0x9123683e /*btrfs*/, 0x2fc12fc1 /*zfs*/,
+                               0x00c36400 /*ceph*/, 0x0bd00bd0 /*lustre*/};
+  struct statfs info;
+  if (fstatfs(file, &info) != 0) return false;
+  return std::find(std::begin(kWithout), std::end(kWithout), static_cast<long>(info.f_type)) == std::end(kWithout);
+}
+
+// Past this size a write would kill the program with SIGXFSZ.
+std::uint64_t size_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ~std::uint64_t{0};
+  return limit.rlim_cur;
+}
+
+bool take_space(int file, std::uint64_t begin, std::uint64_t bytes) {
+  if (begin + bytes > size_limit()) {
+    errno = EFBIG;
+    return false;
+  }
+  int result = 0;
+  do result = fallocate(file, 0, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+// Page faults happen here, many at once, rather than one by one in the program's calls.
+void populate(void* at, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  auto* const pages = static_cast<volatile char*>(at);
+  for (std::size_t i = 0; i < bytes; i += 4096) pages[i] = 0;
+}
+
+Error io_error(const std::string& path, const char* what, const char* hint = "") {
+  return {Errc::Io, path + ": " + what + ": " + std::strerror(errno), hint};
+}
+
+}  // namespace
+
+Result<void> File::open_at(const std::string& path) {
+  if (path.size() >= sizeof path_) return Error{Errc::InvalidArgument, "the trace's path is too long", ""};
+  file_ = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file_ < 0) return io_error(path, "cannot create the trace", "choose another place with -o or TIDEMARK_OUT");
+  std::memcpy(path_, path.c_str(), path.size() + 1);
+  return {};
+}
+
+Result<void> File::create(const Options& options) {
+  Quietly const quietly;
+  if (auto opened = open_at(options.path); !opened.ok()) return opened;
+  if (!promises_space(file_) || !take_space(file_, 0, kFirstExtent)) {
+    int const why = errno;
+    ::close(file_);
+    unlink(path_);
+    if (why == EFBIG || why == ENOSPC || why == EDQUOT) {
+      errno = why;
+      return io_error(options.path, "no space for a trace",
+                      "free some, or choose another place with -o or TIDEMARK_OUT");
+    }
+    std::string const name = options.path.substr(options.path.rfind('/') + 1);
+    if (auto opened = open_at(options.fallback_folder + "/" + name); !opened.ok()) return opened;
+    relocated_ = true;
+    if (!take_space(file_, 0, kFirstExtent)) return io_error(path_, "no space for a trace");
+  }
+  void* const at = mmap(nullptr, kFirstExtent, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  if (at == MAP_FAILED) return io_error(path_, "cannot map the trace");
+  extent_ = static_cast<std::byte*>(at);
+  bytes_ = kFirstExtent;
+  clock_ = options.clock;
+  header_ = new (at) FileHeader;
+  timespec real;
+  clock_gettime(CLOCK_REALTIME, &real);
+  header_->header_bytes = sizeof(FileHeader);
+  header_->clock = clock_.kind();
+  header_->mode = options.mode;
+  header_->pid = static_cast<std::uint32_t>(getpid());
+  header_->parent_pid = static_cast<std::uint32_t>(getppid());
+  header_->realtime_ns =
+      static_cast<std::uint64_t>(real.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(real.tv_nsec);
+  header_->ticks_per_second = clock_.ticks_per_second();
+  header_->begin = header_->latest = clock_.pair();
+  header_->chunks = 1;
+  return {};
+}
+
+// As much again as there is, up to a bound: a trace of n chunks costs log n calls at first, n / 256 later.
+bool File::grow() {
+  std::uint64_t bytes = std::min(bytes_, kLargestExtent);
+  while (!take_space(file_, bytes_, bytes)) {
+    if (bytes == kChunkBytes) return false;
+    bytes = std::max(kChunkBytes, bytes / 2 / kChunkBytes * kChunkBytes);
+  }
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(bytes_));
+  if (at == MAP_FAILED) return false;
+  extent_ = static_cast<std::byte*>(at);
+  extent_begin_ = bytes_;
+  bytes_ += bytes;
+  return true;
+}
+
+Chunk File::take(ChunkKind kind, const Context& context) {
+  Quietly const quietly;
+  Chunk chunk;
+  std::uint64_t sequence = 0;
+  {
+    std::scoped_lock const guard(lock_);
+    std::uint64_t const at = header_->chunks * kChunkBytes;
+    if (full_) return {};
+    if (at >= bytes_ && !grow()) {
+      full_ = true;
+      header_->state = FileState::Stopped;
+      return {};
+    }
+    chunk.header = reinterpret_cast<ChunkHeader*>(extent_ + (at - extent_begin_));
+    sequence = header_->chunks;
+    std::atomic_ref(header_->chunks).store(sequence + 1, std::memory_order_release);
+    header_->latest = clock_.pair();
+  }
+  populate(chunk.header, kChunkBytes);
+  ChunkHeader const filled{
+      .magic = kChunkMagic, .kind = kind, .sequence = sequence, .base_ticks = clock_.now(), .context = context};
+  *chunk.header = filled;
+  return chunk;
+}
+
+void File::close(FileState state) {
+  Quietly const quietly;
+  std::scoped_lock const guard(lock_);
+  header_->latest = clock_.pair();
+  if (header_->state == FileState::Open) header_->state = state;
+  // Space that was taken and not used goes back. Threads that still run keep their chunks, and may take more.
+  if (ftruncate(file_, static_cast<off_t>(header_->chunks * kChunkBytes)) == 0) bytes_ = header_->chunks * kChunkBytes;
+}
+
+}  // namespace tidemark::trace
