@@ -5,20 +5,24 @@
 #include <algorithm>
 
 #include "softgpu/driver/module.h"
+#include "softgpu/model/image.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
 
 namespace tidemark::softgpu {
 
+int architecture_of(const Profile& profile) {
+  return profile.capacity_only() ? 75 : profile.compute_major * 10 + profile.compute_minor;
+}
+
 int max_threads(const CUkern_st& kernel) {
-  return kernel.body != nullptr && kernel.body->max_threads_per_block != 0
-             ? static_cast<int>(kernel.body->max_threads_per_block)
-             : 1024;
+  return kernel.thread_limit != 0 ? std::min<int>(static_cast<int>(kernel.thread_limit), 1024) : 1024;
 }
 
 int static_shared(const CUkern_st& kernel) {
-  return kernel.body != nullptr ? static_cast<int>(kernel.body->static_shared_bytes) : 0;
+  read_facts(kernel.library);
+  return static_cast<int>(kernel.static_shared_bytes);
 }
 
 int max_dynamic_shared(const CUkern_st& kernel) {
@@ -26,22 +30,46 @@ int max_dynamic_shared(const CUkern_st& kernel) {
   return set != kernel.attributes.end() ? set->second : 49152 - static_shared(kernel);
 }
 
+int blocks_per_sm(const CUkern_st& kernel, const Profile& p, int threads, std::size_t dynamic) {
+  if (threads <= 0 || threads > max_threads(kernel) || dynamic > static_cast<std::size_t>(max_dynamic_shared(kernel)))
+    return 0;
+  int const warps = (threads + 31) / 32;
+  int blocks = std::min(p.blocks_per_sm, p.threads_per_sm / (warps * 32));
+  blocks = std::min(blocks, 65536 / (kRegistersPerThread * warps * 32));
+  std::size_t const shared = static_cast<std::size_t>(static_shared(kernel)) + dynamic + 1024;  // 1 KiB is the system's
+  return std::min<int>(blocks, static_cast<int>(p.shared_per_sm.n / shared));
+}
+
 }  // namespace tidemark::softgpu
 
 namespace {
+
+// What the kernel was compiled for; libraries choose by it among the variants they carry.
+int code_architecture(const CUkern_st& kernel, int device) {
+  read_facts(kernel.library);
+  if (kernel.library->architecture != 0) return kernel.library->architecture;
+  int const named = architecture_in_name(kernel.name, device);
+  return named != 0 ? named : device;
+}
+
+int constant_bytes(const CUkern_st& kernel) {
+  read_facts(kernel.library);
+  return static_cast<int>(kernel.library->constant_bytes);
+}
 
 CUresult read_attribute(const CUkern_st& kernel, const Profile& profile, CUfunction_attribute attribute, int* value) {
   auto const set = kernel.attributes.find(attribute);
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = max_threads(kernel); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_shared(kernel); return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = constant_bytes(kernel); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = 0; return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = kRegistersPerThread; return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = profile.capacity_only() ? 75 : profile.compute_major * 10 + profile.compute_minor;
+      *value = code_architecture(kernel, architecture_of(profile));
       return CUDA_SUCCESS;
+    // What runs is always made for the device, as a card's driver makes it out of PTX.
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = architecture_of(profile); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = max_dynamic_shared(kernel); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       *value = set != kernel.attributes.end() ? set->second : -1;
@@ -85,16 +113,6 @@ CUresult with_kernel(const void* handle, F f) {
     CUkernel const kernel = kernel_of(call, static_cast<CUfunction>(const_cast<void*>(handle)));
     return kernel == nullptr ? CUDA_ERROR_INVALID_HANDLE : f(call, *kernel);
   });
-}
-
-int blocks_per_sm(const CUkern_st& kernel, const Profile& p, int threads, std::size_t dynamic) {
-  if (threads <= 0 || threads > max_threads(kernel) || dynamic > static_cast<std::size_t>(max_dynamic_shared(kernel)))
-    return 0;
-  int const warps = (threads + 31) / 32;
-  int blocks = std::min(p.blocks_per_sm, p.threads_per_sm / (warps * 32));
-  blocks = std::min(blocks, 65536 / (kRegistersPerThread * warps * 32));
-  std::size_t const shared = static_cast<std::size_t>(static_shared(kernel)) + dynamic + 1024;  // 1 KiB is the system's
-  return std::min<int>(blocks, static_cast<int>(p.shared_per_sm.n / shared));
 }
 
 CUresult param_info(const CUkern_st& kernel, std::size_t index, std::size_t* offset, std::size_t* bytes) {

@@ -277,7 +277,7 @@ CUresult set_kernel_attribute(NodeBody& body, int attribute, const CUlaunchAttri
   CUlaunchAttribute entry{};
   entry.id = static_cast<CUlaunchAttributeID>(attribute);
   entry.value = value;
-  CUresult const result = apply_attribute(entry, kernel->launch);
+  CUresult const result = apply_attribute(*kernel->kernel, entry, kernel->launch);
   if (result == CUDA_SUCCESS) body.attributes[attribute] = value;
   return result;
 }

@@ -169,7 +169,9 @@ CUresult run_kernel(const KernelOp& op) {
   std::uint64_t const threads_per_block = std::uint64_t{b.x} * b.y * b.z;
   // Waking another thread costs about as much as this many threads of a small kernel.
   std::uint64_t const grain = std::max<std::uint64_t>(1, 4096 / threads_per_block);
-  int const workers = (body.flags & SOFTGPU_KERNEL_SERIAL) != 0 ? 1 : Driver::get().config.workers;
+  // The blocks of a cooperative launch meet on one thread: no worker then waits for one that has not begun.
+  bool const one_thread = (body.flags & SOFTGPU_KERNEL_SERIAL) != 0 || op.launch.cooperative != 0;
+  int const workers = one_thread ? 1 : Driver::get().config.workers;
   std::atomic<int> result{CUDA_SUCCESS};
   parallel_for(blocks, grain, workers, [&](std::uint64_t first, std::uint64_t last) {
     if (result.load(std::memory_order_relaxed) != CUDA_SUCCESS) return;

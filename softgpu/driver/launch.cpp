@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches.
 #include <cstring>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/log.h"
@@ -92,23 +93,19 @@ CUresult check_shape(const CUkern_st& kernel, const SoftgpuLaunch& l) {
   std::uint64_t const threads = std::uint64_t{b.x} * b.y * b.z;
   if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;
   if (threads > static_cast<std::uint64_t>(max_threads(kernel))) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-  if (l.dynamic_shared_bytes > static_cast<std::uint32_t>(max_dynamic_shared(kernel))) return CUDA_ERROR_INVALID_VALUE;
+  if (l.dynamic_shared_bytes != 0 && l.dynamic_shared_bytes > static_cast<std::uint32_t>(max_dynamic_shared(kernel)))
+    return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
 
-CUresult check_cooperative(CUkernel kernel, CUfunction function, const Profile& profile, const SoftgpuLaunch& l,
-                           Call& call) {
+// All blocks of a cooperative launch are on the device at the same time, or it is refused.
+CUresult check_cooperative(const CUkern_st& kernel, const Profile& profile, const SoftgpuLaunch& l) {
   if (l.cooperative == 0) return CUDA_SUCCESS;
-  int per_sm = 0;
   int const threads = static_cast<int>(l.block.x * l.block.y * l.block.z);
-  (void)kernel;
-  call.lock.unlock();
-  cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, function, threads, l.dynamic_shared_bytes);
-  call.lock.lock();
+  auto const per_sm = static_cast<std::uint64_t>(blocks_per_sm(kernel, profile, threads, l.dynamic_shared_bytes));
   std::uint64_t const blocks = std::uint64_t{l.grid.x} * l.grid.y * l.grid.z;
-  return blocks > static_cast<std::uint64_t>(per_sm) * static_cast<std::uint64_t>(profile.sm_count)
-             ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-             : CUDA_SUCCESS;
+  return blocks > per_sm * static_cast<std::uint64_t>(profile.sm_count) ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                                                        : CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -120,8 +117,7 @@ CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& sh
   auto const arguments = arguments_of(params, extra);
   if (!arguments) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult const wrong = check_shape(*kernel, shape); wrong != CUDA_SUCCESS) return wrong;
-  if (CUresult const wrong = check_cooperative(kernel, function, *call.driver.config.profile, shape, call);
-      wrong != CUDA_SUCCESS)
+  if (CUresult const wrong = check_cooperative(*kernel, *call.driver.config.profile, shape); wrong != CUDA_SUCCESS)
     return wrong;
   if (!call.driver.dry_run && kernel->body == nullptr) {
     say_once(kernel->name, "softgpu",
@@ -140,7 +136,7 @@ CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& sh
   return CUDA_SUCCESS;
 }
 
-CUresult apply_attribute(const CUlaunchAttribute& attribute, SoftgpuLaunch& shape) {
+CUresult apply_attribute(const CUkern_st& kernel, const CUlaunchAttribute& attribute, SoftgpuLaunch& shape) {
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: shape.cooperative = attribute.value.cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -152,10 +148,10 @@ CUresult apply_attribute(const CUlaunchAttribute& attribute, SoftgpuLaunch& shap
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      // In dry run a cluster is only a shape; on the CPU its shared memory would have to be shared.
-      if (Driver::get().dry_run) return CUDA_SUCCESS;
-      return static_cast<CUresult>(softgpu_not_supported("cuLaunchKernelEx with thread block clusters"));
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
+      auto const& c = attribute.value.clusterDim;
+      return check_cluster(kernel, shape, {c.x, c.y, c.z});
+    }
     default: return static_cast<CUresult>(softgpu_not_supported("a launch attribute of cuLaunchKernelEx"));
   }
 }
@@ -175,11 +171,17 @@ std::vector<std::uint32_t> packed_offsets(const CUkern_st& kernel) {
 
 namespace {
 
-CUresult launch(CUfunction function, const SoftgpuLaunch& shape, CUstream handle, void** params, void** extra) {
+CUresult launch(CUfunction function, SoftgpuLaunch shape, CUstream handle, void** params, void** extra,
+                std::span<const CUlaunchAttribute> attributes = {}) {
   return with_context([&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (stream->context != call.context) return CUDA_ERROR_INVALID_HANDLE;
+    for (CUlaunchAttribute const& attribute : attributes) {
+      CUkernel const kernel = kernel_of(call, function);
+      if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+      if (CUresult const refused = apply_attribute(*kernel, attribute, shape); refused != CUDA_SUCCESS) return refused;
+    }
     fault_slow(call.driver, "LAUNCH", "cuLaunchKernel");
     KernelOp op;
     if (CUresult const wrong = prepare_launch(call, function, shape, params, extra, &op); wrong != CUDA_SUCCESS)
@@ -200,13 +202,11 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned
 
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** params, void** extra) {
   if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return CUDA_ERROR_INVALID_VALUE;
-  SoftgpuLaunch shape{.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                      .dynamic_shared_bytes = config->sharedMemBytes,
-                      .cooperative = 0};
-  for (unsigned i = 0; i < config->numAttrs; ++i)
-    if (CUresult const refused = apply_attribute(config->attrs[i], shape); refused != CUDA_SUCCESS) return refused;
-  return launch(f, shape, config->hStream, params, extra);
+  SoftgpuLaunch const shape{.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                            .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                            .dynamic_shared_bytes = config->sharedMemBytes,
+                            .cooperative = 0};
+  return launch(f, shape, config->hStream, params, extra, {config->attrs, config->numAttrs});
 }
 
 CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Managed memory: advice and prefetch. A prefetch to a device puts the range on its bill, one to the host takes it off.
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
+#include "softgpu/driver/advice.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/memory.h"
 #include "softgpu/driver/operation.h"
@@ -71,6 +74,7 @@ CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& l
     Block* const block = managed_block(call.driver, address, bytes);
     if (block == nullptr || flags != 0 || !known_location(call.driver, location)) return CUDA_ERROR_INVALID_VALUE;
     if (is_capturing(stream)) return capture_violated(call, stream);
+    note_prefetch(*block, address, bytes, location);
     move_to(call.driver, *block, address, bytes, location);
     return issue(call, stream, EmptyOp{});
   });
@@ -78,12 +82,15 @@ CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& l
 
 CUresult advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, const CUmemLocation& location) {
   return with_context([&](Call& call) -> CUresult {
-    if (managed_block(call.driver, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    Block const* const block = managed_block(call.driver, address, bytes);
+    if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
       return CUDA_ERROR_INVALID_VALUE;
     bool const has_location =
         advice >= CU_MEM_ADVISE_SET_PREFERRED_LOCATION && advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
-    return !has_location || known_location(call.driver, location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    if (has_location && !known_location(call.driver, location)) return CUDA_ERROR_INVALID_DEVICE;
+    note_advice(*block, address, bytes, advice, location);
+    return CUDA_SUCCESS;
   });
 }
 
@@ -92,13 +99,67 @@ CUmemLocation location_of(CUdevice device) {
   return {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
 }
 
+int as_device(const CUmemLocation& location) {
+  if (location.type == CU_MEM_LOCATION_TYPE_INVALID) return CU_DEVICE_INVALID;
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
+}
+
+// One attribute of pages that agree; nullopt: there is no such attribute.
+std::optional<int> attribute_of(const PageAdvice& pages, CUmem_range_attribute attribute) {
+  switch (attribute) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY: return pages.read_mostly ? 1 : 0;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION: return as_device(pages.preferred);
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE: return pages.preferred.type;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID: return pages.preferred.id;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION: return as_device(pages.prefetched);
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE: return pages.prefetched.type;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID: return pages.prefetched.id;
+    default: return std::nullopt;
+  }
+}
+
+CUresult write_attribute(const PageAdvice& pages, CUmem_range_attribute attribute, void* data, std::size_t bytes) {
+  if (data == nullptr || bytes == 0 || bytes % sizeof(int) != 0) return CUDA_ERROR_INVALID_VALUE;
+  auto* const out = static_cast<int*>(data);
+  if (attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
+    std::size_t const count = bytes / sizeof(int);
+    std::fill_n(out, count, CU_DEVICE_INVALID);
+    std::copy_n(pages.accessed_by.begin(), std::min(count, pages.accessed_by.size()), out);
+    return CUDA_SUCCESS;
+  }
+  auto const value = attribute_of(pages, attribute);
+  if (!value || bytes != sizeof(int)) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(out, &*value, sizeof *value);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 void tidemark::softgpu::release_residency(Driver& driver, Block& block) {
+  forget_advice(block);
   auto const found = residencies().find(block.id);
   if (found == residencies().end()) return;
   for (int& place : found->second) take_off_bill(driver, block, place);
   residencies().erase(found);
+}
+
+CUresult CUDAAPI cuMemRangeGetAttributes(void** data, size_t* sizes, CUmem_range_attribute* attributes, size_t count,
+                                         CUdeviceptr address, size_t bytes) {
+  return with_context([&](Call& call) -> CUresult {
+    Block const* const block = managed_block(call.driver, address, bytes);
+    if (block == nullptr || data == nullptr || sizes == nullptr || attributes == nullptr || count == 0)
+      return CUDA_ERROR_INVALID_VALUE;
+    PageAdvice const pages = common_advice(*block, address, bytes);
+    for (std::size_t i = 0; i < count; ++i)
+      if (CUresult const wrong = write_attribute(pages, attributes[i], data[i], sizes[i]); wrong != CUDA_SUCCESS)
+        return wrong;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemRangeGetAttribute(void* data, size_t size, CUmem_range_attribute attribute, CUdeviceptr address,
+                                        size_t bytes) {
+  return cuMemRangeGetAttributes(&data, &size, &attribute, 1, address, bytes);
 }
 
 CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr p, size_t n, CUmemLocation location, unsigned flags, CUstream s) {

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "softgpu/driver/contents.h"
+#include "softgpu/driver/function.h"
 #include "softgpu/driver/kernels.h"
 #include "softgpu/driver/memory.h"
 #include "softgpu/driver/observe.h"
@@ -35,9 +36,12 @@ const void* unwrap(const void* image) {
   return wrapper.data;
 }
 
-CUkernel add_kernel(Driver& driver, CUlibrary library, const std::string& name) {
+CUkernel add_kernel(Driver& driver, CUlibrary library, const ImageNames::Kernel& described) {
+  std::string const& name = described.name;
   CUkernel const kernel = driver.kernels.create();
   kernel->name = name;
+  kernel->static_shared_bytes = described.static_shared_bytes;
+  kernel->thread_limit = described.thread_limit;
   kernel->library = library;
   kernel->body = find_body(name);
   if (kernel->body != nullptr) {
@@ -57,17 +61,22 @@ CUresult load_library(Call& call, CUlibrary* out, const void* image, std::uint64
   ImageNames names;
   auto const told = described().find(image);
   if (told != described().end()) {
-    names = told->second;
+    names = std::move(told->second);
   } else {
     const void* const inner = unwrap(image);
     std::uint64_t const length = inner == image && bytes != 0 ? bytes : image_length(inner);
-    names = read_image({static_cast<const std::byte*>(inner), length});
+    names = read_image({static_cast<const std::byte*>(inner), length}, architecture_of(*call.driver.config.profile));
     if (names.kind == ImageNames::Kind::Invalid) return CUDA_ERROR_INVALID_IMAGE;
   }
   CUlibrary const library = call.driver.libraries.create();
   library->image = image;
-  library->names_known = told != described().end() || names.kind != ImageNames::Kind::Fatbin;
-  for (std::string const& name : names.kernels) add_kernel(call.driver, library, name);
+  library->names_known = told != described().end() || names.readable;
+  // A registered image stays where it is and may be large: it is read when something asks. Others are the caller's.
+  library->facts_read = told == described().end();
+  if (told != described().end()) described().erase(told);  // another image may come to lie there
+  library->architecture = names.architecture;
+  library->constant_bytes = names.constant_bytes;
+  for (ImageNames::Kernel const& kernel : names.kernels) add_kernel(call.driver, library, kernel);
   for (ImageNames::Variable const& v : names.variables)
     library->variables[v.name] = {.bytes = v.bytes, .managed = v.managed};
   *out = library;
@@ -78,7 +87,8 @@ CUkernel find_kernel(Driver& driver, CUlibrary library, const char* name) {
   auto const found = library->kernel_by_name.find(std::string_view(name));
   if (found != library->kernel_by_name.end()) return found->second;
   // The image could not be read: any name in dry run, one with a body otherwise.
-  if (!library->names_known && (driver.dry_run || find_body(name) != nullptr)) return add_kernel(driver, library, name);
+  if (!library->names_known && (driver.dry_run || find_body(name) != nullptr))
+    return add_kernel(driver, library, {.name = name});
   return nullptr;
 }
 
@@ -194,6 +204,19 @@ CUkernel tidemark::softgpu::kernel_of(Call& call, CUfunction function) {
   return call.driver.kernels.check(function);
 }
 
+void tidemark::softgpu::read_facts(CUlibrary library) {
+  if (library->facts_read) return;
+  library->facts_read = true;
+  const void* const image = unwrap(library->image);
+  ImageNames const names = read_image({static_cast<const std::byte*>(image), image_length(image)},
+                                      architecture_of(*Driver::get().config.profile));
+  library->architecture = names.architecture;
+  library->constant_bytes = names.constant_bytes;
+  for (ImageNames::Kernel const& read : names.kernels)
+    if (auto const kernel = library->kernel_by_name.find(read.name); kernel != library->kernel_by_name.end())
+      kernel->second->static_shared_bytes = read.static_shared_bytes;
+}
+
 void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
   for (CUkernel const kernel : library->kernels) {
     for (auto const& [module, function] : kernel->functions) driver.functions.destroy(function);
@@ -201,7 +224,10 @@ void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
   }
   for (auto& [name, variable] : library->variables)
     for (auto const& [device, block] : variable.blocks)
-      if (block != nullptr) release_block(driver, block);
+      if (block != nullptr) {
+        if (block->owner == &variable) block->owner = nullptr;  // no program's any more: managed memory goes, too
+        release_block(driver, block);
+      }
   for (auto const& [context, module] : library->modules) driver.modules.destroy(module);
   driver.libraries.destroy(library);
 }
@@ -214,7 +240,7 @@ extern "C" __attribute__((visibility("default"))) void softgpu_describe_image(co
   ImageNames& names = described()[image];
   names.kind = ImageNames::Kind::Fatbin;
   if (std::strcmp(kind, "kernel") == 0) {
-    names.kernels.emplace_back(name);
+    names.kernels.push_back({.name = name, .thread_limit = static_cast<std::uint32_t>(bytes)});
   } else {
     names.variables.push_back({name, bytes, std::strcmp(kind, "managed") == 0});
   }

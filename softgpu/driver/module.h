@@ -7,6 +7,8 @@ namespace tidemark::softgpu {
 
 // The kernel behind a CUfunction, or behind a CUkernel passed in its place. nullptr: neither.
 CUkernel kernel_of(Call& call, CUfunction function);
+// Reads what the library's image says of its code (static_shared_bytes, architecture), once.
+void read_facts(CUlibrary library);
 void unload_library(Driver& driver, CUlibrary library);
 
 }  // namespace tidemark::softgpu

@@ -84,6 +84,9 @@ struct CUlib_st {
   };
   std::map<std::string, Variable, std::less<>> variables;
   bool names_known = false;  // false: the image could not be read, so a name is taken on trust
+  bool facts_read = false;   // what the image says of its code is below and in its kernels
+  int architecture = 0;      // 75 for sm_75; 0: not known
+  std::uint32_t constant_bytes = 0;
   std::map<CUcontext, CUmodule> modules;
 };
 
@@ -94,6 +97,8 @@ struct CUkern_st {
   // Parameters as far as they are known: from the CPU body, or (pointers only) from the mangled name.
   std::vector<SoftgpuParam> params;
   bool params_known = false;
+  std::uint32_t static_shared_bytes = 0;  // read it through static_shared()
+  std::uint32_t thread_limit = 0;         // __launch_bounds__; 0: none
   std::map<int, int> attributes;
   std::map<CUmodule, CUfunction> functions;
 };

@@ -226,7 +226,6 @@ Item make_item(Driver& driver, const Operation& operation) {
   return std::move(builder.item);
 }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): a capture keeps it
 CUresult issue(Call& call, CUstream stream, Operation operation, Ref<Ticket>* ticket) {
   if (is_capturing(stream)) return capture_operation(call, stream, std::move(operation));
   Ref<Ticket> const submitted = call.engine().submit(call.lock, *stream, make_item(call.driver, operation));

@@ -35,8 +35,9 @@ int softgpu_dry_run(void);
 int softgpu_workers(void);
 
 /* What a code image holds that the device cannot read out of it: the runtime tells before it loads the image, since the
- * program registers each name with it. kind: "kernel" (bytes is 0), "variable" or "managed" (a __managed__ variable;
- * bytes is its size). The name is copied. image: the pointer that cuLibraryLoadData or cuModuleLoadData will be given.
+ * program registers each name with it. kind: "kernel" (bytes is its __launch_bounds__, or 0), "variable" or "managed"
+ * (a __managed__ variable; bytes is its size). The name is copied. image: the pointer that cuLibraryLoadData or
+ * cuModuleLoadData will be given.
  */
 void softgpu_describe_image(const void* image, const char* kind, const char* name, size_t bytes);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative groups for a body that compiles twice: the toolkit's under nvcc, a small set of our own otherwise: the
-// thread block, tiles of 1 to 32 threads, coalesced threads. Grid-wide groups are left out: the blocks of a launch do
-// not all exist at the same time here.
+// grid of a cooperative launch, the thread block, tiles of 1 to 32 threads, coalesced threads.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -27,6 +26,32 @@ class thread_block {
 inline thread_block this_thread_block() {
   return {};
 }
+
+class grid_group {
+ public:
+  // Whether its threads can meet: only in a launch by cudaLaunchCooperativeKernel.
+  static bool is_valid() { return ::tidemark::softgpu::launched_cooperatively(); }
+  static void sync() {
+    ::tidemark::softgpu::memory_fence();
+    ::tidemark::softgpu::grid_barrier();
+    ::tidemark::softgpu::memory_fence();
+  }
+  static unsigned long long num_blocks() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
+  static unsigned long long block_rank() {
+    return (1ull * blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  }
+  static unsigned long long size() { return num_blocks() * thread_block::size(); }
+  static unsigned long long num_threads() { return size(); }
+  static unsigned long long thread_rank() { return block_rank() * thread_block::size() + thread_block::thread_rank(); }
+  static dim3 dim_blocks() { return gridDim; }
+  static dim3 group_dim() { return gridDim; }
+  static dim3 block_index() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
+  static dim3 thread_index() { return {threadIdx.x, threadIdx.y, threadIdx.z}; }
+};
+inline grid_group this_grid() {
+  return {};
+}
+
 template <class Group>
 inline void sync(const Group& group) {
   group.sync();
@@ -101,8 +126,8 @@ class thread_block_tile : public warp_group {
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
   static unsigned thread_rank() { return ::tidemark::softgpu::lane_index() % Size; }
-  static unsigned meta_group_rank() { return thread_block::thread_rank() / Size; }
-  static unsigned meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+  static unsigned meta_group_rank() { return Parent::thread_rank() / Size; }
+  static unsigned meta_group_size() { return (Parent::size() + Size - 1) / Size; }
   template <class T>
   T shfl(T value, int rank) const {
     return __shfl_sync(mask_, value, rank, Size);

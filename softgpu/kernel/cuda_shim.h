@@ -25,4 +25,5 @@
 #include "softgpu/kernel/shim/index.h"
 #include "softgpu/kernel/shim/integer.h"
 #include "softgpu/kernel/shim/memory.h"
+#include "softgpu/kernel/shim/special_math.h"
 #include "softgpu/kernel/shim/sync.h"

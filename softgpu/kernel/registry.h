@@ -36,7 +36,7 @@ typedef enum SoftgpuKernelStatus {
 typedef struct SoftgpuLaunch {
   SoftgpuDim grid, block;
   uint32_t dynamic_shared_bytes;
-  uint32_t cooperative; /* launched cooperatively: grid-wide sync is allowed */
+  uint32_t cooperative; /* launched cooperatively: all blocks meet in grid.sync(), so `run` is called once, for all */
 } SoftgpuLaunch;
 
 typedef struct SoftgpuParam {

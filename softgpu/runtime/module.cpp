@@ -24,6 +24,7 @@ struct RegisteredKernel {
   Image* image = nullptr;
   const void* host = nullptr;
   std::string name;
+  unsigned thread_limit = 0;  // __launch_bounds__; 0: none
   std::atomic<CUkernel> handle{nullptr};
 };
 
@@ -71,7 +72,7 @@ void describe(const Image& image) {
   using Describe = decltype(&softgpu_describe_image);
   static auto const tell = reinterpret_cast<Describe>(find_softgpu("softgpu_describe_image"));
   if (tell == nullptr) return;
-  for (RegisteredKernel const& k : image.kernels) tell(image.code, "kernel", k.name.c_str(), 0);
+  for (RegisteredKernel const& k : image.kernels) tell(image.code, "kernel", k.name.c_str(), k.thread_limit);
   for (RegisteredVariable const& v : image.variables)
     tell(image.code, v.managed != nullptr ? "managed" : "variable", v.name.c_str(), v.bytes);
 }
@@ -211,13 +212,14 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 
-void __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* device_name, int, uint3*,
-                            uint3*, dim3*, dim3*, int*) {
+void __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* device_name, int thread_limit,
+                            uint3*, uint3*, dim3*, dim3*, int*) {
   std::unique_lock const lock(registry().mutex);
   RegisteredKernel& kernel = image_of(handle).kernels.emplace_back();
   kernel.image = &image_of(handle);
   kernel.host = host_function;
   kernel.name = device_name;
+  kernel.thread_limit = thread_limit > 0 ? static_cast<unsigned>(thread_limit) : 0;  // -1: none
   // An inline kernel is registered by every file that has it, with one host stub: the first one stands.
   registry().kernels.try_emplace(host_function, &kernel);
 }

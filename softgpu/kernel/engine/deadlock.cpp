@@ -24,7 +24,7 @@ std::string Engine::describe_deadlock() const {
   std::string text = "deadlock:";
   char part[160];
   if (arrived_) {
-    std::snprintf(part, sizeof part, " %u threads wait at __syncthreads,", arrived_);
+    std::snprintf(part, sizeof part, " %u threads wait at %s,", arrived_, at_grid_ ? "grid.sync()" : "__syncthreads");
     text += part;
   }
   int named = 0;

@@ -101,9 +101,14 @@ Engine* Engine::of_this_thread() {
   if (t_state.engine) return t_state.engine;
   auto* const made = new (std::nothrow) Engine;
   if (!made) return nullptr;
-  pthread_setspecific(engine_key(), made);
+  made->stand_in();
   meet_faults(*made);
-  return t_state.engine = made;
+  return made;
+}
+
+void Engine::stand_in() {
+  pthread_setspecific(engine_key(), this);
+  t_state.engine = this;
 }
 
 Engine* Engine::existing() {
@@ -132,23 +137,25 @@ bool Engine::prepare(const SoftgpuLaunch& launch) {
   return true;
 }
 
-SoftgpuKernelStatus Engine::run(const BlockJob& job, std::uint64_t first, std::uint64_t last) {
-  DefaultFloatState const float_state;
+bool Engine::begin(const BlockJob& job) {
   job_ = &job;
   flat_ = job.flat;
   status_ = SOFTGPU_KERNEL_OK;
-  if (!prepare(*job.launch)) return SOFTGPU_KERNEL_BAD_LAUNCH;
-  for (std::uint64_t block = first; block < last && status_ == SOFTGPU_KERNEL_OK; ++block) {
-    state_->block = index_of_block(block, job.launch->grid);
-    shared_.poison();
-    run_block();
-  }
+  return prepare(*job.launch);
+}
+
+SoftgpuKernelStatus Engine::run(const BlockJob& job, std::uint64_t first, std::uint64_t last) {
+  DefaultFloatState const float_state;
+  if (job.launch->cooperative != 0 && !job.flat) return run_cooperative(job, first, last);
+  if (!begin(job)) return SOFTGPU_KERNEL_BAD_LAUNCH;
+  for (std::uint64_t block = first; block < last && status_ == SOFTGPU_KERNEL_OK; ++block) run_block(block);
   return status_;
 }
 
 void Engine::reset_block() {
   live_count_ = flat_ ? 1 : threads_;
-  started_ = arrived_ = votes_ = 0;
+  started_ = arrived_ = votes_ = at_grid_ = 0;
+  parked_ = false;
   turn_ = maybe_ready_warps_ = 0;
   warp_ = 0;
   warp_begin_ = thread_.data();
@@ -162,11 +169,18 @@ void Engine::reset_block() {
 }
 
 // A flat kernel is one fiber that loops over the threads: it, too, can then be abandoned when it fails.
-void Engine::run_block() {
+void Engine::run_block(std::uint64_t block) {
+  state_->block = index_of_block(block, job_->launch->grid);
+  shared_.poison();
   reset_block();
   running_ = true;
   run_until_done();
+  finish_block();
+}
+
+void Engine::finish_block() {
   running_ = false;
+  if (parked_) return;
   if (status_ != SOFTGPU_KERNEL_OK) {
     stacks_.renew_used();
   } else if (shared_.overrun()) {
@@ -177,6 +191,13 @@ void Engine::run_block() {
     stacks_.renew_used();
     say_fault(*job_, "a thread used more than its stack (SOFTGPU_STACK sets its size in KiB)");
   }
+}
+
+void Engine::continue_block(std::uint64_t block) {
+  state_->block = index_of_block(block, job_->launch->grid);
+  running_ = true;
+  continue_parked();
+  finish_block();
 }
 
 void Engine::fail(SoftgpuKernelStatus status, std::string what) {

@@ -40,6 +40,7 @@ class Engine {
 
   // From inside a kernel.
   void barrier(bool vote);
+  void grid_barrier();
   BarrierVotes votes() const { return result_; }
   std::uint64_t warp_call(CallKey key, std::uint64_t value, ShuffleArgs args);
   LaneMask active_mask(const void* place);
@@ -47,6 +48,7 @@ class Engine {
   [[noreturn, gnu::cold]] void fail(SoftgpuKernelStatus status, std::string what);
   unsigned lane() const { return static_cast<unsigned>(self_ - warp_begin_); }
   bool running() const { return running_; }
+  bool cooperative() const { return job_->launch->cooperative != 0; }
   const SharedMemory& shared() const { return shared_; }
 
   // What a stack does: threads, one after another, for as long as it lives.
@@ -66,15 +68,27 @@ class Engine {
   };
 
   Engine();
+  // Makes it the calling thread's.
+  void stand_in();
+  bool begin(const BlockJob& job);
   bool prepare(const SoftgpuLaunch& launch);
   void set_shape(const SoftgpuDim& block);
-  void run_block();
+  void run_block(std::uint64_t block);
+  void continue_block(std::uint64_t block);
+  void finish_block();
   void reset_block();
   void run_thread();
+
+  // grid.cpp
+  struct Resident;
+  class Meeting;
+  SoftgpuKernelStatus run_cooperative(const BlockJob& job, std::uint64_t first, std::uint64_t last);
 
   // schedule.cpp. run_until_done() returns when the block has ended, well or not. wait() lets others run until
   // this thread is woken; resume() goes to one that can run.
   void run_until_done();
+  void park();
+  void continue_parked();
   void wait();
   void wait_for_more();
   void next_after_exit();
@@ -116,6 +130,8 @@ class Engine {
   std::array<Thread, kMaxThreads> thread_{};
 
   std::array<Warp, kMaxWarps> warps_{};
+  unsigned at_grid_ = 0;  // of those that have arrived: at the grid's barrier, not the block's
+  bool parked_ = false;   // all of the block's threads wait there
   const BlockJob* job_ = nullptr;
   SoftgpuKernelStatus status_ = SOFTGPU_KERNEL_OK;
   SoftgpuDim shape_{0, 0, 0};

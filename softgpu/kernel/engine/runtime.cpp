@@ -18,6 +18,9 @@ bool inside_kernel() {
 std::uint32_t warp_active_mask(const void* place) {
   return thread_state()->engine->active_mask(place);
 }
+bool launched_cooperatively() {
+  return thread_state()->engine->cooperative();
+}
 void yield_thread() {
   thread_state()->engine->yield();
 }

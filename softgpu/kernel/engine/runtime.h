@@ -15,6 +15,9 @@ struct BarrierVotes {
 // opens, and it cannot open before this thread has come to it.
 void block_barrier(bool vote);
 BarrierVotes barrier_votes();
+// All threads of all blocks of a cooperative launch.
+void grid_barrier();
+bool launched_cooperatively();
 
 enum class WarpOp : std::uint8_t {
   Sync,

@@ -10,6 +10,7 @@
 namespace tidemark::softgpu {
 namespace {
 
+constexpr const char* kMixedBarriers = "some threads of the block are in grid.sync(), others at __syncthreads";
 constexpr const char* kNoStacks = "no memory for the stacks of its threads";
 
 unsigned lowest(LaneMask mask) {
@@ -115,7 +116,7 @@ void Engine::next_after_exit() {
   Stack& parked = *self_->stack;
   Thread* next = take_ready();
   if (!next && started_ < threads_ && !flat_) return start(&parked);
-  if (!next) next = live_count_ == 0 ? &main_thread_ : take_when_stuck();
+  if (!next) next = live_count_ == 0 || parked_ ? &main_thread_ : take_when_stuck();
   stacks_.give_back(&parked);
   resume(&parked.sp, *next);
 }
@@ -156,8 +157,32 @@ void Engine::refuse_mask(WarpOp op) {
 // The last to arrive opens it and goes on. A flat kernel is a single fiber: it always gets here.
 [[gnu::noinline]] void Engine::pass_barrier() {
   if (flat_) refuse_in_flat("__syncthreads");
+  if (at_grid_ != 0) fail(SOFTGPU_KERNEL_DIVERGENT_SYNC, kMixedBarriers);
   open_barrier();
   turn_ &= ~bit(lane());
+}
+
+// The last thread to come takes the block away; so does one that exits when the others are there.
+void Engine::grid_barrier() {
+  if (flat_) refuse_in_flat("grid.sync()");
+  if (job_->launch->cooperative == 0)
+    fail(SOFTGPU_KERNEL_TRAP, "grid.sync() in a launch that is not cooperative: use cudaLaunchCooperativeKernel");
+  ++at_grid_;
+  if (++arrived_ != live_count_) return wait();
+  park();
+  resume(&self_->sp, main_thread_);
+}
+
+void Engine::park() {
+  if (at_grid_ != arrived_) fail(SOFTGPU_KERNEL_DIVERGENT_SYNC, kMixedBarriers);
+  parked_ = true;
+}
+
+void Engine::continue_parked() {
+  parked_ = false;
+  at_grid_ = 0;
+  open_barrier();
+  resume(&main_thread_.sp, *take_ready());
 }
 
 // All that live are at the barrier: who waits need not be remembered.
@@ -207,7 +232,7 @@ void Engine::finish_calls(unsigned index) {
 void Engine::thread_exited() {
   live_[warp_] &= ~bit(lane());
   --live_count_;
-  if (arrived_ != 0 && arrived_ == live_count_) open_barrier();
+  if (arrived_ != 0 && arrived_ == live_count_) at_grid_ != 0 ? park() : open_barrier();
   if (warps_[warp_].waiting) finish_calls(warp_);
 }
 
@@ -243,6 +268,9 @@ bool Engine::answer_active_mask() {
 // where it can be read only after the switch to that stack.
 void block_barrier(bool vote) {
   t_state.engine->barrier(vote);
+}
+void grid_barrier() {
+  t_state.engine->grid_barrier();
 }
 BarrierVotes barrier_votes() {
   return t_state.engine->votes();

@@ -22,17 +22,12 @@ constexpr auto kFence = [] {
   return bytes;
 }();
 
-struct Range {
-  std::byte* begin = nullptr;
-  std::size_t bytes = 0;
-};
-
 // The calling thread's copy of this library's .tbss: the part of the TLS segment beyond its initial image. CUDA forbids
 // initialisers for __shared__, so all of it is here; the engine's own thread_local is initialised, so it is not.
 // A program (no library) is left alone: its .tbss may belong to anyone.
-Range tbss_of_this_library() {
+std::span<std::byte> tbss_of_this_library() {
   [[maybe_unused]] volatile auto touch = thread_state()->engine;  // the block exists only after a first access
-  Range found;
+  std::span<std::byte> found;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
         auto const self = reinterpret_cast<ElfW(Addr)>(&tbss_of_this_library);
@@ -45,8 +40,8 @@ Range tbss_of_this_library() {
         }
         if (!ours) return 0;
         if (tls && info->dlpi_tls_data && info->dlpi_name && *info->dlpi_name)
-          *static_cast<Range*>(out) = {static_cast<std::byte*>(info->dlpi_tls_data) + tls->p_filesz,
-                                       tls->p_memsz - tls->p_filesz};
+          *static_cast<std::span<std::byte>*>(out) = {static_cast<std::byte*>(info->dlpi_tls_data) + tls->p_filesz,
+                                                      tls->p_memsz - tls->p_filesz};
         return 1;
       },
       &found);
@@ -64,11 +59,12 @@ bool checking() {
   return on;
 }
 
+std::span<std::byte> static_shared_memory() {
+  return tbss_of_this_library();
+}
+
 SharedMemory::SharedMemory() {
-  if (!checking()) return;
-  Range const range = tbss_of_this_library();
-  static_ = range.begin;
-  static_bytes_ = range.bytes;
+  if (checking()) static_ = static_shared_memory();
 }
 
 SharedMemory::~SharedMemory() {
@@ -101,7 +97,7 @@ bool SharedMemory::resize(std::size_t dynamic_bytes) {
 void SharedMemory::poison() {
   if (!checking()) return;
   std::memset(dynamic_, kPoison, dynamic_bytes_);
-  if (static_) std::memset(static_, kPoison, static_bytes_);
+  if (!static_.empty()) std::memset(static_.data(), kPoison, static_.size());
 }
 
 bool SharedMemory::overrun() const {

@@ -7,10 +7,14 @@
 // the end of the dynamic part is found when the block ends.
 #pragma once
 #include <cstddef>
+#include <span>
 
 namespace tidemark::softgpu {
 
 bool checking();
+
+// The static part, of the calling thread.
+std::span<std::byte> static_shared_memory();
 
 class SharedMemory {
  public:
@@ -32,8 +36,7 @@ class SharedMemory {
 
   std::byte* dynamic_ = nullptr;
   std::size_t dynamic_bytes_ = 0, capacity_bytes_ = 0;
-  std::byte* static_ = nullptr;
-  std::size_t static_bytes_ = 0;
+  std::span<std::byte> static_;  // empty unless it is to be poisoned
 };
 
 }  // namespace tidemark::softgpu

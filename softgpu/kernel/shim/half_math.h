@@ -136,3 +136,40 @@ SOFTGPU_HALF_TO_INTEGERS(ru)
 SOFTGPU_HALF_TO_INTEGERS(rd)
 #undef SOFTGPU_HALF_TO_INTEGERS
 #undef SOFTGPU_HALF_TO_INTEGER
+
+// From integers; rn is the toolkit's own.
+namespace tidemark::softgpu {
+template <class From>
+inline __nv_bfloat16 bfloat16_from(From x, Rounding rounding) {
+  // In the direction of the rounding to 24 bits and then to 8: twice the same direction is once.
+  float const wide = round_to<float>(x, rounding);
+  auto const bits = std::bit_cast<std::uint32_t>(wide);
+  bool const away = (bits & 0xffff) != 0 && rounding != rz && (rounding == ru) == (wide > 0);
+  return __ushort_as_bfloat16(static_cast<unsigned short>((bits >> 16) + (away ? 1 : 0)));
+}
+}  // namespace tidemark::softgpu
+#define SOFTGPU_TO_BFLOAT16(mode, name, From)                                \
+  inline __nv_bfloat16 __##name##2bfloat16_##mode(From x) {                  \
+    return ::tidemark::softgpu::bfloat16_from(x, ::tidemark::softgpu::mode); \
+  }
+#define SOFTGPU_EACH_INTEGER(mode)                  \
+  SOFTGPU_TO_BFLOAT16(mode, short, short)           \
+  SOFTGPU_TO_BFLOAT16(mode, ushort, unsigned short) \
+  SOFTGPU_TO_BFLOAT16(mode, int, int)               \
+  SOFTGPU_TO_BFLOAT16(mode, uint, unsigned)         \
+  SOFTGPU_TO_BFLOAT16(mode, ll, long long)          \
+  SOFTGPU_TO_BFLOAT16(mode, ull, unsigned long long)
+SOFTGPU_EACH_INTEGER(rz)
+SOFTGPU_EACH_INTEGER(ru)
+SOFTGPU_EACH_INTEGER(rd)
+#undef SOFTGPU_EACH_INTEGER
+#undef SOFTGPU_TO_BFLOAT16
+
+// a*b + c of complex numbers (x + iy), each part by two fused operations.
+#define SOFTGPU_COMPLEX_FMA(H2)                                                                          \
+  inline H2 __hcmadd(H2 a, H2 b, H2 c) {                                                                 \
+    return H2(__hfma(__hneg(a.y), b.y, __hfma(a.x, b.x, c.x)), __hfma(a.y, b.x, __hfma(a.x, b.y, c.y))); \
+  }
+SOFTGPU_COMPLEX_FMA(__half2)
+SOFTGPU_COMPLEX_FMA(__nv_bfloat162)
+#undef SOFTGPU_COMPLEX_FMA

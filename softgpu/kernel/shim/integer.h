@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer intrinsics, and min and max as CUDA overloads them.
 #pragma once
+#include <vector_types.h>
+
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -118,6 +121,46 @@ inline unsigned __dp4a(unsigned x, unsigned y, unsigned add) {
   return add;
 }
 
+inline int __dp4a(char4 x, char4 y, int add) {
+  return __dp4a(std::bit_cast<int>(x), std::bit_cast<int>(y), add);
+}
+inline unsigned __dp4a(uchar4 x, uchar4 y, unsigned add) {
+  return __dp4a(std::bit_cast<unsigned>(x), std::bit_cast<unsigned>(y), add);
+}
+// Two products of a 16-bit part of x with a byte of y: its lower bytes, or its upper ones.
+#define SOFTGPU_DP2A(name, shift)                                                                \
+  inline int name(int x, int y, int add) {                                                       \
+    auto sum = static_cast<std::uint32_t>(add);                                                  \
+    for (int i = 0; i < 2; ++i)                                                                  \
+      sum += static_cast<std::uint32_t>(static_cast<std::int16_t>(x >> 16 * i) *                 \
+                                        static_cast<std::int8_t>(y >> ((shift) + 8 * i)));       \
+    return static_cast<int>(sum);                                                                \
+  }                                                                                              \
+  inline unsigned name(unsigned x, unsigned y, unsigned add) {                                   \
+    for (int i = 0; i < 2; ++i) add += (x >> 16 * i & 0xffff) * (y >> ((shift) + 8 * i) & 0xff); \
+    return add;                                                                                  \
+  }                                                                                              \
+  inline int name(short2 x, char4 y, int add) {                                                  \
+    return name(std::bit_cast<int>(x), std::bit_cast<int>(y), add);                              \
+  }                                                                                              \
+  inline unsigned name(ushort2 x, uchar4 y, unsigned add) {                                      \
+    return name(std::bit_cast<unsigned>(x), std::bit_cast<unsigned>(y), add);                    \
+  }
+SOFTGPU_DP2A(__dp2a_lo, 0)
+SOFTGPU_DP2A(__dp2a_hi, 16)
+#undef SOFTGPU_DP2A
+
+// The offset-th set bit, counted from the base bit upwards (downwards when negative); 0: the base bit itself.
+inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+  constexpr unsigned kNone = 0xffffffffu;
+  auto at = static_cast<int>(base);
+  if (offset == 0) return base < 32 && mask >> base & 1 ? base : kNone;
+  int const step = offset > 0 ? 1 : -1;
+  for (int left = offset > 0 ? offset : -offset; at >= 0 && at < 32; at += step)
+    if (mask >> at & 1 && --left == 0) return static_cast<unsigned>(at);
+  return kNone;
+}
+
 namespace tidemark::softgpu {
 template <class A, class B>
 concept Numbers = std::is_arithmetic_v<A> && std::is_arithmetic_v<B>;
@@ -148,6 +191,12 @@ inline unsigned umin(unsigned a, unsigned b) {
   return b < a ? b : a;
 }
 inline unsigned umax(unsigned a, unsigned b) {
+  return a < b ? b : a;
+}
+inline unsigned long long ullmin(unsigned long long a, unsigned long long b) {
+  return b < a ? b : a;
+}
+inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
   return a < b ? b : a;
 }
 inline long long llmin(long long a, long long b) {

@@ -184,6 +184,39 @@ TEST_F(HostMemory, ManagedMemoryIsAdvisedAndPrefetched) {
   EXPECT_OK(cudaFree(p));
 }
 
+int range_attribute(void* p, std::size_t bytes, cudaMemRangeAttribute attribute) {
+  int value = 0;
+  EXPECT_OK(cudaMemRangeGetAttribute(&value, sizeof value, attribute, p, bytes));
+  return value;
+}
+
+TEST_F(HostMemory, ARangeOfManagedMemoryTellsWhatWasAdvised) {
+  std::byte* p = nullptr;
+  constexpr std::size_t kHalf = 2 * kMiB, kAll = 2 * kHalf;
+  ASSERT_OK(cudaMallocManaged(&p, kAll, cudaMemAttachGlobal));
+  cudaMemLocation const device{cudaMemLocationTypeDevice, 0};
+  EXPECT_EQ(cudaInvalidDeviceId, range_attribute(p, kAll, cudaMemRangeAttributePreferredLocation));
+  EXPECT_OK(cudaMemAdvise(p, kHalf, cudaMemAdviseSetPreferredLocation, device));
+  EXPECT_OK(cudaMemAdvise(p, kAll, cudaMemAdviseSetReadMostly, device));
+  EXPECT_OK(cudaMemAdvise(p, kAll, cudaMemAdviseSetAccessedBy, device));
+  EXPECT_OK(cudaMemPrefetchAsync(p + kHalf, kHalf, device, 0, nullptr));
+  EXPECT_OK(cudaDeviceSynchronize());
+  EXPECT_EQ(0, range_attribute(p, kHalf, cudaMemRangeAttributePreferredLocation));
+  EXPECT_EQ(cudaMemLocationTypeDevice, range_attribute(p, kHalf, cudaMemRangeAttributePreferredLocationType));
+  EXPECT_EQ(cudaInvalidDeviceId, range_attribute(p, kAll, cudaMemRangeAttributePreferredLocation));
+  EXPECT_EQ(1, range_attribute(p, kAll, cudaMemRangeAttributeReadMostly));
+  EXPECT_EQ(0, range_attribute(p + kHalf, kHalf, cudaMemRangeAttributeLastPrefetchLocation));
+  EXPECT_EQ(cudaInvalidDeviceId, range_attribute(p, kAll, cudaMemRangeAttributeLastPrefetchLocation));
+  EXPECT_OK(cudaMemAdvise(p, kHalf, cudaMemAdviseUnsetReadMostly, device));
+  EXPECT_EQ(0, range_attribute(p, kAll, cudaMemRangeAttributeReadMostly));
+  int by[3] = {7, 7, 7};
+  EXPECT_OK(cudaMemRangeGetAttribute(by, sizeof by, cudaMemRangeAttributeAccessedBy, p, kAll));
+  EXPECT_EQ(0, by[0]);
+  EXPECT_EQ(cudaInvalidDeviceId, by[1]);
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemRangeGetAttribute(by, 3, cudaMemRangeAttributeReadMostly, p, kAll));
+  EXPECT_OK(cudaFree(p));
+}
+
 TEST_F(HostMemory, PrefetchedPiecesAddUp) {
   NEEDS_SOFTGPU();  // on a card other things move too
   constexpr std::size_t kPiece = 2 * kMiB;

@@ -48,6 +48,26 @@ TEST(Fault, ADivergentBarrierIsReportedNotHungUpon) {
                "mask_without_caller", {.block = {32, 1, 1}}, out.data());
 }
 
+TEST(Fault, AGridThatCannotMeetIsReportedNotHungUpon) {
+  Shape const shape{.grid = {3, 1, 1}, .block = {64, 1, 1}, .cooperative = true};
+  struct Row {
+    int what;
+    const char* text;
+  };
+  for (Row const row : {Row{1, "some blocks wait in grid.sync() that others have left the kernel without reaching"},
+                        Row{2, "some threads of the block are in grid.sync(), others at __syncthreads"}})
+    expect_fault(SOFTGPU_KERNEL_DIVERGENT_SYNC, row.text, "leave_before_grid", shape, row.what);
+  expect_fault(SOFTGPU_KERNEL_TRAP, "grid.sync() in a launch that is not cooperative", "leave_before_grid",
+               {.block = {64, 1, 1}}, 3);
+  // A thread that has left counts as there, as at a block's barrier. And the OS thread is as good as new.
+  EXPECT_EQ(launch("leave_before_grid", shape, 0), SOFTGPU_KERNEL_OK);
+  unsigned wrong = 0;
+  std::vector<unsigned> values(192);
+  Shape with_shared = shape;
+  with_shared.dynamic_shared_bytes = 1024;
+  EXPECT_EQ(launch("pass_round_grid", with_shared, values.data(), &wrong, 1), SOFTGPU_KERNEL_OK);
+}
+
 TEST(Fault, AFlatKernelThatSynchronisesIsReported) {
   int out = 0;
   EXPECT_EQ(launch("barrier_if", {.block = {64, 1, 1}}, 0), SOFTGPU_KERNEL_OK);

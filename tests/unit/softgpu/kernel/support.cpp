@@ -66,8 +66,10 @@ const SoftgpuSymbol& symbol(std::string_view name) {
 }
 
 SoftgpuKernelStatus launch_with(const SoftgpuKernel& kernel, const Shape& shape, std::vector<void*> params) {
-  SoftgpuLaunch const launch{
-      .grid = shape.grid, .block = shape.block, .dynamic_shared_bytes = shape.dynamic_shared_bytes};
+  SoftgpuLaunch const launch{.grid = shape.grid,
+                             .block = shape.block,
+                             .dynamic_shared_bytes = shape.dynamic_shared_bytes,
+                             .cooperative = shape.cooperative};
   std::uint64_t const blocks = std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   if (shape.os_threads == 1) return kernel.run(&launch, params.data(), 0, blocks);
   std::vector<SoftgpuKernelStatus> statuses(shape.os_threads, SOFTGPU_KERNEL_OK);

@@ -20,6 +20,7 @@ struct Shape {
   SoftgpuDim grid{1, 1, 1}, block{1, 1, 1};
   unsigned dynamic_shared_bytes = 0;
   unsigned os_threads = 1;  // the blocks are divided among them
+  bool cooperative = false;
 };
 SoftgpuKernelStatus launch_with(const SoftgpuKernel& kernel, const Shape& shape, std::vector<void*> params);
 

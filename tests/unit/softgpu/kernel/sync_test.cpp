@@ -194,6 +194,29 @@ TEST(CooperativeGroups, CoalescedThreadsAndTiles) {
   for (int i = 0; i < 48; ++i) EXPECT_EQ(out[i], i / 8 * 64 + 28 + i / 8 * 1000);
 }
 
+TEST(CooperativeGroups, ATileKnowsItsPlaceInTheTileItIsAPartOf) {
+  std::vector<unsigned> out(64);
+  ASSERT_EQ(launch("tiles_in_tiles", {.block = {64, 1, 1}}, out.data()), SOFTGPU_KERNEL_OK);
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 16 / 4 * 100 + 40 + i % 4);
+}
+
+TEST(CooperativeGroups, AllThreadsOfAGridMeet) {
+  struct Row {
+    SoftgpuDim grid, block;
+  };
+  for (Row const row : {Row{{1, 1, 1}, {1, 1, 1}}, Row{{2, 1, 1}, {32, 1, 1}}, Row{{5, 3, 2}, {70, 1, 1}},
+                        Row{{64, 1, 1}, {256, 1, 1}}}) {
+    unsigned const threads = row.grid.x * row.grid.y * row.grid.z * row.block.x;
+    constexpr int kRounds = 7;
+    std::vector<unsigned> values(threads);
+    unsigned wrong = 0;
+    Shape const shape{.grid = row.grid, .block = row.block, .dynamic_shared_bytes = 1024, .cooperative = true};
+    ASSERT_EQ(launch("pass_round_grid", shape, values.data(), &wrong, kRounds), SOFTGPU_KERNEL_OK);
+    EXPECT_EQ(wrong, 0u);
+    for (unsigned i = 0; i < threads; ++i) ASSERT_EQ(values[i], (i + kRounds) % threads);
+  }
+}
+
 TEST(Atomics, AreAtomicAcrossBlocksOnFourThreads) {
   constexpr unsigned kBlocks = 64, kThreads = 128;
   constexpr int n = kBlocks * kThreads;

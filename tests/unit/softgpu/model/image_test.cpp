@@ -11,7 +11,7 @@ namespace tidemark::softgpu {
 namespace {
 
 ImageNames read(std::string_view text) {
-  return read_image({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  return read_image({reinterpret_cast<const std::byte*>(text.data()), text.size()}, 80);
 }
 
 constexpr std::string_view kPtx = R"(
@@ -29,6 +29,7 @@ constexpr std::string_view kPtx = R"(
   .param .u64 _Z3addPfi_param_0,
   .param .u32 _Z3addPfi_param_1
 )
+.maxntid 128, 2, 1
 {
   .reg .pred %p<2>;
   .shared .align 4 .b8 inner[64];
@@ -43,7 +44,12 @@ constexpr std::string_view kPtx = R"(
 TEST(Image, PtxGivesItsEntriesAndVariables) {
   auto const names = read(kPtx);
   EXPECT_EQ(names.kind, ImageNames::Kind::Ptx);
-  EXPECT_EQ(names.kernels, (std::vector<std::string>{"_Z3addPfi", "second"}));
+  EXPECT_EQ(names.kernels,
+            (std::vector<ImageNames::Kernel>{{.name = "_Z3addPfi", .static_shared_bytes = 64, .thread_limit = 256},
+                                             {.name = "second"}}));
+  EXPECT_EQ(names.architecture, 75);
+  EXPECT_EQ(names.constant_bytes, 8u);
+  EXPECT_TRUE(names.readable);
   ASSERT_EQ(names.variables.size(), 3u);
   EXPECT_EQ(names.variables[0], (ImageNames::Variable{"scale", 4}));
   EXPECT_EQ(names.variables[1], (ImageNames::Variable{"table", 400}));
@@ -55,27 +61,31 @@ TEST(Image, OtherTextIsInvalid) {
   EXPECT_EQ(read("").kind, ImageNames::Kind::Invalid);
 }
 
-TEST(Image, AFatBinaryIsRecognisedAndNotReadFurther) {
+TEST(Image, AFatBinaryWithoutPlainCodeIsRecognised) {
   std::uint32_t const words[] = {0xBA55ED50, 0, 0, 0};
   auto const names = read({reinterpret_cast<const char*>(words), sizeof words});
   EXPECT_EQ(names.kind, ImageNames::Kind::Fatbin);
   EXPECT_TRUE(names.kernels.empty());
+  EXPECT_FALSE(names.readable);
 }
 
-// The smallest ELF with one kernel section and one variable.
-std::string small_elf() {
+// The smallest ELF with one kernel, its shared memory, and one variable.
+std::string small_elf(unsigned architecture = 75, std::uint64_t shared_bytes = 96) {
   struct File {
     Elf64_Ehdr header;
-    Elf64_Shdr sections[4];
-    char names[32];
+    Elf64_Shdr sections[5];
+    char names[64];
     Elf64_Sym symbols[2];
     char strings[16];
   } f{};
   std::memcpy(f.header.e_ident, ELFMAG, SELFMAG);
   f.header.e_shoff = offsetof(File, sections);
-  f.header.e_shnum = 4;
+  f.header.e_shnum = 5;
+  f.header.e_machine = EM_CUDA;
+  f.header.e_ident[EI_OSABI] = 0x41;
+  f.header.e_flags = 0x06000004 | architecture << 8;
   f.header.e_shstrndx = 1;
-  std::memcpy(f.names, "\0.text._Z1kv\0.symtab\0", 21);
+  std::memcpy(f.names, "\0.text._Z1kv\0.symtab\0.nv.shared._Z1kv\0", 39);
   std::memcpy(f.strings, "\0counter\0", 9);
   f.sections[0].sh_name = 1;
   f.sections[1] = {.sh_name = 0, .sh_type = SHT_STRTAB, .sh_offset = offsetof(File, names), .sh_size = sizeof f.names};
@@ -85,6 +95,7 @@ std::string small_elf() {
                    .sh_size = sizeof f.symbols,
                    .sh_link = 3};
   f.sections[3] = {.sh_type = SHT_STRTAB, .sh_offset = offsetof(File, strings), .sh_size = sizeof f.strings};
+  f.sections[4] = {.sh_name = 21, .sh_type = SHT_NOBITS, .sh_size = shared_bytes};
   f.symbols[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_size = 12};
   return std::string(reinterpret_cast<const char*>(&f), sizeof f);
 }
@@ -92,9 +103,47 @@ std::string small_elf() {
 TEST(Image, ACubinGivesItsSectionsAndSymbols) {
   auto const names = read(small_elf());
   EXPECT_EQ(names.kind, ImageNames::Kind::Elf);
-  EXPECT_EQ(names.kernels, std::vector<std::string>{"_Z1kv"});
+  EXPECT_EQ(names.kernels, (std::vector<ImageNames::Kernel>{{.name = "_Z1kv", .static_shared_bytes = 96}}));
+  EXPECT_EQ(names.architecture, 75);
+  EXPECT_TRUE(names.readable);
   ASSERT_EQ(names.variables.size(), 1u);
   EXPECT_EQ(names.variables[0], (ImageNames::Variable{"counter", 12}));
+}
+
+std::string fatbin_of(std::initializer_list<std::string> codes) {
+  std::string payload(64, '\1');  // descriptions that are not read
+  for (std::string const& code : codes) payload += code + std::string(-code.size() % 8, '\0') + std::string(72, '\2');
+  std::uint64_t const head[] = {std::uint64_t{16} << 48 | std::uint64_t{1} << 32 | 0xBA55ED50, payload.size()};
+  return std::string(reinterpret_cast<const char*>(head), sizeof head) + payload;
+}
+
+TEST(Image, AFatBinaryGivesTheCodeForTheDevice) {
+  std::string const all = fatbin_of({small_elf(75, 100), small_elf(80, 200), small_elf(90, 300)});
+  EXPECT_EQ(image_length(all.data()), all.size());
+  struct Row {
+    int device, chosen;
+    std::uint32_t shared_bytes;
+  };
+  for (Row const row : {Row{75, 75, 100}, Row{80, 80, 200}, Row{89, 80, 200}, Row{90, 90, 300}, Row{70, 75, 100}}) {
+    auto const names = read_image({reinterpret_cast<const std::byte*>(all.data()), all.size()}, row.device);
+    EXPECT_EQ(names.kind, ImageNames::Kind::Fatbin);
+    EXPECT_EQ(names.architecture, row.chosen);
+    EXPECT_EQ(names.kernels,
+              (std::vector<ImageNames::Kernel>{{.name = "_Z1kv", .static_shared_bytes = row.shared_bytes}}));
+  }
+}
+
+TEST(Image, EveryTruncationOfAFatBinaryGivesAnAnswer) {
+  std::string const whole = fatbin_of({small_elf(75), small_elf(80)});
+  for (std::size_t n = 0; n < whole.size(); ++n) read(std::string_view(whole).substr(0, n));
+}
+
+TEST(Image, TheNameOfAKernelOfCcclTellsItsArchitectures) {
+  constexpr std::string_view kName = "_ZN3cub23CUB_300001_SM_750_860_NS6detail11EmptyKernelIvEEvv";
+  EXPECT_EQ(architecture_in_name(kName, 80), 75);
+  EXPECT_EQ(architecture_in_name(kName, 89), 86);
+  EXPECT_EQ(architecture_in_name("_Z4rowsPKfPf", 80), 0);
+  EXPECT_EQ(architecture_in_name("_SM_", 80), 0);
 }
 
 TEST(Image, EveryTruncationOfAnElfGivesAnAnswer) {

@@ -4,6 +4,7 @@
 #include "tests/unit/softgpu/kernel/bodies/basic.h"
 #include "tests/unit/softgpu/kernel/bodies/fault.h"
 #include "tests/unit/softgpu/kernel/bodies/math.h"
+#include "tests/unit/softgpu/kernel/bodies/special.h"
 #include "tests/unit/softgpu/kernel/bodies/sync.h"
 
 #define TEST_KERNELS(X)                 \
@@ -42,6 +43,9 @@
   X(active_in_branches)                 \
   X(count_coalesced)                    \
   X(tile_sums)                          \
+  X(tiles_in_tiles)                     \
+  X(pass_round_grid)                    \
+  X(leave_before_grid)                  \
   X(touch_atomics)                      \
   X(spin_lock)                          \
   X(sum_by_last_block)                  \
@@ -62,6 +66,8 @@
   X(float_functions)               \
   X(half_functions<__half>)        \
   X(half_functions<__nv_bfloat16>) \
+  X(special_functions)             \
+  X(rarer_intrinsics)              \
   X(vector_types)                  \
   X(barrier_if)                    \
   X(shuffle_if)                    \

@@ -127,6 +127,43 @@ __global__ void tile_sums(const int* in, int* out) {
   out[block.thread_rank()] = tile.shfl(sum, 0) + static_cast<int>(tile.meta_group_rank()) * 1000;
 }
 
+// A value goes round the whole grid: each round reads what another block wrote in the one before. What a block keeps in
+// its shared memory stays its own meanwhile.
+__global__ void pass_round_grid(unsigned* values, unsigned* wrong, int rounds) {
+  namespace cg = cooperative_groups;
+  auto const grid = cg::this_grid();
+  auto const rank = static_cast<unsigned>(grid.thread_rank()), size = static_cast<unsigned>(grid.size());
+  __shared__ unsigned own[256];
+  TIDEMARK_DYNAMIC_SHARED(unsigned, own_dynamic);
+  own[threadIdx.x] = own_dynamic[threadIdx.x] = rank;
+  values[rank] = rank;
+  grid.sync();
+  for (int i = 0; i < rounds; ++i) {
+    unsigned const mine = values[(rank + 1) % size];
+    grid.sync();
+    values[rank] = mine;
+    __syncthreads();
+    if (own[threadIdx.x] != rank || own_dynamic[threadIdx.x] != rank) atomicAdd(wrong, 1u);
+    grid.sync();
+  }
+}
+
+__global__ void leave_before_grid(int what) {
+  auto const grid = cooperative_groups::this_grid();
+  if (what == 0 && (threadIdx.x == 3 || threadIdx.x == blockDim.x - 1)) return;
+  if (what == 1 && blockIdx.x == 1) return;
+  if (what == 2 && threadIdx.x == 3) __syncthreads();
+  grid.sync();
+}
+
+__global__ void tiles_in_tiles(unsigned* out) {
+  namespace cg = cooperative_groups;
+  auto const block = cg::this_thread_block();
+  auto const outer = cg::tiled_partition<16>(block);
+  auto const inner = cg::tiled_partition<4>(outer);
+  out[block.thread_rank()] = inner.meta_group_rank() * 100 + inner.meta_group_size() * 10 + inner.thread_rank();
+}
+
 __global__ void touch_atomics(Atomics* a) {
   int const i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   auto const u = static_cast<unsigned>(i);

@@ -78,3 +78,17 @@ struct HalfResults {
   H sum, difference, product, quotient, fused, root, exponential, rounded;
   int whole_ru;
 };
+
+struct SpecialResults {
+  double erf_inverse, erfc_inverse, normal_inverse, erfc_scaled, bessel_0, bessel_1, norm, reciprocal_norm, norm_4,
+      reciprocal_norm_3, quotient;
+  float erf_inverse_float, norm_float;
+};
+
+struct RarerResults {
+  int dot_low, dot_high;
+  unsigned unsigned_dot_low, unsigned_dot_high, found;
+  unsigned long long most;
+  __nv_bfloat16 rounded_rz, rounded_ru, rounded_rd, wide_ru;
+  __half2 complex;
+};
