@@ -51,11 +51,8 @@ Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind
 }
 
 void release_block(Driver& driver, Block* block) {
-  // A variable of a kernel library: the memory is the library's and stays, for every device and image that names it.
-  bool const is_variable =
-      block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
   if (block->kind == MemoryKind::Managed) release_residency(driver, *block);
-  if (is_variable) return;
+  if (block->borrowed) return;
   if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
   if (!block->doomed) observe_released(driver, *block);  // else it was said when the program freed it
   switch (block->kind) {
@@ -145,7 +142,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
   return with_context([&](Call& call) -> CUresult {
     if (address == 0) return CUDA_SUCCESS;
     Block* const block = call.driver.blocks.find(address);
-    if (block == nullptr || block->address != address) return CUDA_ERROR_INVALID_VALUE;
+    if (block == nullptr || block->address != address || block->is_variable()) return CUDA_ERROR_INVALID_VALUE;
     if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
     fault_slow(call.driver, "FREE", "cuMemFree");
     switch (block->kind) {
