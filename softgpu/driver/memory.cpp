@@ -51,11 +51,8 @@ Block* allocate_host(Call& call, std::uint64_t bytes, unsigned flags, MemoryKind
 }
 
 void release_block(Driver& driver, Block* block) {
-  // A variable of a kernel library: the memory is the library's and stays, for every device and image that names it.
-  bool const is_variable =
-      block->kind == MemoryKind::Symbol || (block->kind == MemoryKind::Managed && block->owner != nullptr);
   if (block->kind == MemoryKind::Managed) release_residency(driver, *block);
-  if (is_variable) return;
+  if (block->borrowed) return;
   if (driver.checker != nullptr) driver.checker->vanish(Checker::View::Both, block->address, block->rounded, block->id);
   if (!block->doomed) observe_released(driver, *block);  // else it was said when the program freed it
   switch (block->kind) {

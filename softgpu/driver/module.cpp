@@ -128,6 +128,7 @@ Block* variable_block(Call& call, const std::string& name, CUlib_st::Variable& v
                                          .rounded = symbol->size_bytes,
                                          .kind = variable.managed ? MemoryKind::Managed : MemoryKind::Symbol,
                                          .device = call.device().ordinal,
+                                         .borrowed = true,
                                          .context = call.context,
                                          .owner = const_cast<SoftgpuSymbol*>(symbol)},
                                         true);
@@ -224,10 +225,7 @@ void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {
   }
   for (auto& [name, variable] : library->variables)
     for (auto const& [device, block] : variable.blocks)
-      if (block != nullptr) {
-        if (block->owner == &variable) block->owner = nullptr;  // no program's any more: managed memory goes, too
-        release_block(driver, block);
-      }
+      if (block != nullptr) release_block(driver, block);
   for (auto const& [context, module] : library->modules) driver.modules.destroy(module);
   driver.libraries.destroy(library);
 }
