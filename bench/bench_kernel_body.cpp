@@ -112,6 +112,7 @@ void barrier_per_thread_on_ucontext(benchmark::State& state) {
       makecontext(&context, reinterpret_cast<void (*)()>(&ring_thread), 1, static_cast<int>(i));
     }
     swapcontext(&ring.main, &ring.contexts[0]);
+    g_ring = nullptr;
   }
   per_item(state, threads * static_cast<double>(kRounds));
 }

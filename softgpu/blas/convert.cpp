@@ -8,6 +8,7 @@
 #include <limits>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #define SOFTGPU_AVX2 __attribute__((target("avx2,f16c")))
 #endif
@@ -75,8 +76,13 @@ Int saturate(float value) {
 }
 
 #if defined(__x86_64__)
+// F16C, of which clang 14 does not know the name.
+bool converts_halves() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 bool has_vectors() {
-  static bool const has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  static bool const has = __builtin_cpu_supports("avx2") && converts_halves();
   return has;
 }
 
@@ -118,6 +124,11 @@ SOFTGPU_AVX2 std::size_t narrow_bfloat8(const float* source, std::uint16_t* targ
   return i;
 }
 #else
+// F16C, of which clang 14 does not know the name.
+bool converts_halves() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 bool has_vectors() {
   return false;
 }

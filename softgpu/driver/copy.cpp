@@ -255,12 +255,23 @@ std::optional<End> linear_end(std::uintptr_t base, const CUDA_MEMCPY3D& p, bool 
   std::uint64_t const z = source ? p.srcZ : p.dstZ;
   std::uint64_t pitch = source ? p.srcPitch : p.dstPitch;
   std::uint64_t height = source ? p.srcHeight : p.dstHeight;
-  if (pitch == 0) pitch = x + p.WidthInBytes;
-  if (height == 0) height = y + p.Height;
-  if ((p.Height > 1 || p.Depth > 1) && pitch < x + p.WidthInBytes) return std::nullopt;
-  if (p.Depth > 1 && height < y + p.Height) return std::nullopt;
-  if (base == 0 && p.WidthInBytes * p.Height * p.Depth != 0) return std::nullopt;
-  return End{base + z * pitch * height + y * pitch + x, pitch, pitch * height};
+  // Whatever wraps around would look like a place that is right.
+  std::uint64_t right = 0, bottom = 0, slice = 0;
+  if (__builtin_add_overflow(x, p.WidthInBytes, &right) || __builtin_add_overflow(y, p.Height, &bottom))
+    return std::nullopt;
+  if (pitch == 0) pitch = right;
+  if (height == 0) height = bottom;
+  if ((p.Height > 1 || p.Depth > 1) && pitch < right) return std::nullopt;
+  if (p.Depth > 1 && height < bottom) return std::nullopt;
+  bool const nothing = p.WidthInBytes == 0 || p.Height == 0 || p.Depth == 0;
+  if (base == 0 && !nothing) return std::nullopt;
+  if (__builtin_mul_overflow(pitch, height, &slice)) {
+    if (z != 0 || p.Depth > 1) return std::nullopt;
+    slice = 0;  // there is only one
+  }
+  auto const offset = strided_span({.width = x, .pitch = pitch, .rows = y + 1, .slice = slice, .slices = z + 1});
+  if (!offset || *offset > ~base) return std::nullopt;
+  return End{base + *offset, pitch, slice};
 }
 
 std::optional<End> array_end(Driver& driver, CUarray array, const CUDA_MEMCPY3D& p, bool source) {

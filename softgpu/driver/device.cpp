@@ -200,7 +200,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
     std::array<char, 32> full{};
     std::snprintf(full.data(), full.size(), "0000:%02x:00.0", device + 1);
     if (std::strlen(full.data()) + 1 > static_cast<std::size_t>(length)) return CUDA_ERROR_INVALID_VALUE;
-    std::strcpy(text, full.data());
+    std::memcpy(text, full.data(), std::strlen(full.data()) + 1);
     return CUDA_SUCCESS;
   });
 }

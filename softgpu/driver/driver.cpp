@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/graph_exec.h"
 #include "softgpu/driver/observe.h"
 #include "softgpu/interface/default_stream.h"
@@ -72,11 +73,12 @@ struct ThreadEnd {
     if (t_thread_number == 0 || !g_driver_made) return;
     Driver& driver = Driver::get();
     if (driver.forked || driver.ended) return;
-    Lock const lock(driver.engine.mutex());
-    driver.contexts.for_each([](CUctx_st& context) {
+    Call call{driver, Lock(driver.engine.mutex())};
+    driver.contexts.for_each([&](CUctx_st& context) {
       auto const own = context.per_thread_streams.find(t_thread_number);
       if (own == context.per_thread_streams.end()) return;
       own->second->destroyed = true;
+      abandon_capture(call, own->second);
       context.per_thread_streams.erase(own);
     });
   }

@@ -157,7 +157,7 @@ class Launch {
   Ref<Ticket> queue(CUstream stream, const EventWork& work, std::vector<Ref<Ticket>> waits) {
     Item item{.name = work.waits ? "wait event" : "event"};
     if (work.waits && work.event->ticket) item.waits.push_back(work.event->ticket);
-    Ref<Ticket> const ticket = put(stream, std::move(item), std::move(waits));
+    Ref<Ticket> ticket = put(stream, std::move(item), std::move(waits));
     if (work.waits) return ticket;
     work.event->capture.reset();
     work.event->captured_nodes.clear();
@@ -183,7 +183,7 @@ class Launch {
 
   Ref<Ticket> queue(CUstream stream, const FreeWork& work, std::vector<Ref<Ticket>> waits) {
     auto const backing = work.allocation->backing;
-    Ref<Ticket> const ticket = put(stream, end_life(driver_, work.allocation), std::move(waits));
+    Ref<Ticket> ticket = put(stream, end_life(driver_, work.allocation), std::move(waits));
     // The end of this launch stands for its own; another executable graph's next launch has to wait for this free.
     if (work.allocation->executable != exec_->id) note_free(*backing, ticket, work.allocation->executable);
     return ticket;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of softgpu/interface/softgpu.h.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/operation.h"
@@ -14,8 +16,9 @@ using namespace tidemark;
 using namespace tidemark::softgpu;
 
 void tidemark::softgpu::device_uuid(int ordinal, unsigned char out[16]) {
-  std::memset(out, 0, 16);
-  std::memcpy(out, "softgpu-device", 14);
+  constexpr std::string_view kName = "softgpu-device";
+  std::copy(kName.begin(), kName.end(), out);
+  out[14] = 0;
   out[15] = static_cast<unsigned char>(ordinal);
 }
 

@@ -67,7 +67,7 @@ nvmlReturn_t compute_processes(nvmlDevice_t handle, unsigned* count, Info* infos
     if (static_cast<std::size_t>(there) < processes.size()) processes.resize(static_cast<std::size_t>(there));
     unsigned const room = *count;
     *count = static_cast<unsigned>(processes.size());
-    if (room < *count) return NVML_ERROR_INSUFFICIENT_SIZE;
+    if (room < *count || infos == nullptr) return *count == 0 ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       infos[i] = {};
       infos[i].pid = static_cast<unsigned>(processes[i].pid);

@@ -96,6 +96,14 @@ const GenerationMap::Entry* GenerationMap::find(std::uintptr_t address) const {
   return address < it->second.end ? &it->second : nullptr;
 }
 
+std::uint64_t GenerationMap::sum(std::uintptr_t address, std::uint64_t bytes) const {
+  if (auto const* const first = find(address); first != nullptr && first->end - address >= bytes) return 0;
+  std::uint64_t sum = 1;
+  for (auto it = entries_.upper_bound(address); it != entries_.end() && it->first - address < bytes; ++it)
+    sum = (sum * 31 + it->first) * 31 + it->second.generation;
+  return sum;
+}
+
 namespace {
 bool has(Checker::View view, Checker::View part) {
   return (static_cast<int>(view) & static_cast<int>(part)) != 0;
@@ -188,6 +196,7 @@ void Checker::note(Provenance& provenance, Touch touch, const char* name) {
   }
   touch.first_generation = first.key();
   touch.last_generation = look(host_, touch.address + touch.bytes - 1).key();
+  touch.blocks_inside = host_.blocks.sum(touch.address, touch.bytes);
   provenance.touches.push_back(touch);
 }
 
@@ -213,11 +222,20 @@ bool Checker::check(const Item& item, const Stream& stream, const Touch& touch, 
   return false;
 }
 
+// Mappings side by side: work on all of them touches those between the ends too.
+bool Checker::check_inside(const Item& item, const Stream& stream, const Touch& touch) {
+  if (touch.blocks_inside == 0 || device_.blocks.sum(touch.address, touch.bytes) == touch.blocks_inside) return true;
+  report({"use after free or early reuse (a mapping inside the range has changed before the work ran)", item.name,
+          stream.id, touch.address, touch.writes, &item.provenance->call_stack, nullptr});
+  return false;
+}
+
 void Checker::before(const Item& item, const Stream& stream) {
   if (!item.provenance) return;
   for (Touch const& touch : item.provenance->touches)
-    if (check(item, stream, touch, touch.address, touch.first_generation) && touch.bytes > 1)
-      check(item, stream, touch, touch.address + touch.bytes - 1, touch.last_generation);
+    if (check(item, stream, touch, touch.address, touch.first_generation) && touch.bytes > 1 &&
+        check(item, stream, touch, touch.address + touch.bytes - 1, touch.last_generation))
+      check_inside(item, stream, touch);
 }
 
 void Checker::report(const Finding& finding) {

@@ -27,6 +27,8 @@ class GenerationMap {
   void set(std::uintptr_t address, std::uint64_t bytes, std::uint64_t generation, std::vector<void*> where);
   void erase(std::uintptr_t address, std::uint64_t bytes);
   const Entry* find(std::uintptr_t address) const;
+  // A number for the generations in the range and where they begin; 0 when one entry holds all of it.
+  std::uint64_t sum(std::uintptr_t address, std::uint64_t bytes) const;
 
  private:
   std::map<std::uintptr_t, Entry> entries_;
@@ -78,6 +80,7 @@ class Checker {
   static Seen look(const Layer& layer, std::uintptr_t address);
   bool check(const Item& item, const Stream& stream, const Touch& touch, std::uintptr_t address,
              std::uint64_t expected);
+  bool check_inside(const Item& item, const Stream& stream, const Touch& touch);
   void report(const Finding& finding);
 
   Layer host_, device_;

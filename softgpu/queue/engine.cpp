@@ -244,16 +244,24 @@ bool Engine::run_random(Lock& lock) {
   return true;
 }
 
-// The next item that brings this stream forward: its own front, or what that front waits for.
+// The next item that brings this stream forward: its own front, or what that front waits for. Each stream is looked at
+// once: there may be more ways through a web of waits than there are nanoseconds.
 bool Engine::run_needed(Lock& lock, Stream& stream) {
-  if (stream.running || stream.pending.empty()) return false;
-  if (is_ready(stream)) {
-    execute_front(lock, stream);
-    return true;
+  std::uint64_t const search = ++searches_;
+  std::vector<Stream*> open{&stream};
+  while (!open.empty()) {
+    Stream& next = *open.back();
+    open.pop_back();
+    if (next.search == search || next.running || next.pending.empty()) continue;
+    next.search = search;
+    if (is_ready(next)) {
+      execute_front(lock, next);
+      return true;
+    }
+    auto const& waits = next.pending.front().waits;
+    for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait)
+      if (!(*wait)->executed) open.push_back((*wait)->stream);
   }
-  std::vector<Ref<Ticket>> const waits = stream.pending.front().waits;
-  for (auto const& wait : waits)
-    if (!wait->executed && wait->stream != &stream && run_needed(lock, *wait->stream)) return true;
   return false;
 }
 

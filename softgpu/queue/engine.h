@@ -93,6 +93,7 @@ class Engine {
   std::size_t pending_ = 0;
   std::size_t bodies_running_ = 0;
   std::uint64_t activity_ = 0;
+  std::uint64_t searches_ = 0;
   bool background_started_ = false;
   bool abandoned_ = false;
 };

@@ -32,7 +32,7 @@ struct Ticket : Counted {
 
 enum class ItemKind : std::uint8_t { Kernel, Copy, Set, Host, Marker, Memory, Graph };
 
-// One range that the item will touch, with the generations that the host saw at its two ends when it was queued.
+// One range that the item will touch, with the generations that the host saw in it when it was queued.
 struct Touch {
   std::uintptr_t address = 0;
   std::uint64_t bytes = 1;
@@ -40,6 +40,7 @@ struct Touch {
   bool certain = true;  // surely a pointer that will be used (a copy's operand, a pointer parameter)
   std::uint64_t first_generation = 0;
   std::uint64_t last_generation = 0;
+  std::uint64_t blocks_inside = 0;  // a sum over the blocks between the ends, 0 where the ends are one block's
 };
 
 // What the checker needs to name the work in a report; absent unless checking.

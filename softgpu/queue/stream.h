@@ -16,10 +16,11 @@ class Stream {
  public:
   StreamGroup* group = nullptr;
   std::uint64_t id = 0;
-  bool blocking = true;  // waits for the legacy default stream, and it for this one
-  bool running = false;  // an item of it is being executed
-  bool queued = false;   // the engine lists it as having pending items
-  Nanos ready_at = 0;    // when the last executed item finishes
+  bool blocking = true;      // waits for the legacy default stream, and it for this one
+  bool running = false;      // an item of it is being executed
+  bool queued = false;       // the engine lists it as having pending items
+  std::uint64_t search = 0;  // the engine's newest search that has come by
+  Nanos ready_at = 0;        // when the last executed item finishes
   std::deque<Item> pending;
   Ref<Ticket> last;  // the newest item's
   std::uint64_t sequence = 0;

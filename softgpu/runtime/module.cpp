@@ -21,10 +21,10 @@ namespace {
 struct Image;
 
 struct RegisteredKernel {
-  Image* image;
-  const void* host;
+  Image* image = nullptr;
+  const void* host = nullptr;
   std::string name;
-  unsigned thread_limit;  // __launch_bounds__; 0: none
+  unsigned thread_limit = 0;  // __launch_bounds__; 0: none
   std::atomic<CUkernel> handle{nullptr};
 };
 
@@ -215,9 +215,11 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* device_name, int thread_limit,
                             uint3*, uint3*, dim3*, dim3*, int*) {
   std::unique_lock const lock(registry().mutex);
-  unsigned const limit = thread_limit > 0 ? static_cast<unsigned>(thread_limit) : 0;  // -1: none
-  RegisteredKernel& kernel =
-      image_of(handle).kernels.emplace_back(&image_of(handle), host_function, device_name, limit);
+  RegisteredKernel& kernel = image_of(handle).kernels.emplace_back();
+  kernel.image = &image_of(handle);
+  kernel.host = host_function;
+  kernel.name = device_name;
+  kernel.thread_limit = thread_limit > 0 ? static_cast<unsigned>(thread_limit) : 0;  // -1: none
   // An inline kernel is registered by every file that has it, with one host stub: the first one stands.
   registry().kernels.try_emplace(host_function, &kernel);
 }

@@ -80,7 +80,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
   void* const raw = callback.get();
   cudaError_t const error = forward(&Driver::cuStreamAddCallback, stream, &call_back, raw, flags);
   if (error == cudaSuccess) (void)callback.release();  // call_back() owns it now
-  return error;
+  return error;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): see the line above
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {

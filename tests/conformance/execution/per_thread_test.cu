@@ -100,5 +100,17 @@ TEST_F(PerThreadStream, CannotBeDestroyed) {
   EXPECT_CUDA(cudaErrorInvalidResourceHandle, cudaStreamDestroy(cudaStreamLegacy));
 }
 
+TEST_F(PerThreadStream, AThreadThatEndsEndsItsCapture) {
+  NEEDS_SOFTGPU();
+  std::thread([] {
+    EXPECT_OK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal));
+    EXPECT_OK(cudaLaunchHostFunc(
+        cudaStreamPerThread, [](void*) {}, nullptr));
+  }).join();
+  Stream const another;  // streams that are over go now
+  EXPECT_OK(cudaDeviceSynchronize());
+  EXPECT_OK(cudaStreamSynchronize(cudaStreamLegacy));
+}
+
 }  // namespace
 }  // namespace conformance

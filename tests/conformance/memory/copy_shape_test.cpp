@@ -175,6 +175,40 @@ TEST_F(ShapedCopy, RefusesBadParameters) {
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy3D(&p));
 }
 
+TEST_F(ShapedCopy, RefusesOffsetsThatWrapAround) {
+  DeviceBytes const device(4096);
+  std::vector<std::byte> host(4096);
+  CUDA_MEMCPY3D p{};
+  p.srcMemoryType = CU_MEMORYTYPE_HOST;
+  p.srcHost = host.data();
+  p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  p.dstDevice = device.address() + 2048;
+  p.WidthInBytes = 16;
+  p.Height = p.Depth = 1;
+  p.srcPitch = p.dstPitch = 64;
+  p.srcHeight = p.dstHeight = 4;
+  ASSERT_OK(cuMemcpy3D(&p));
+  struct {
+    const char* what;
+    std::size_t CUDA_MEMCPY3D::*field;
+    std::size_t value;
+  } const wraps[] = {{"x", &CUDA_MEMCPY3D::dstXInBytes, ~std::size_t{0} - 1023},
+                     {"y", &CUDA_MEMCPY3D::dstY, ~std::size_t{0} - 15},
+                     {"z", &CUDA_MEMCPY3D::dstZ, ~std::size_t{0} - 3},
+                     {"height", &CUDA_MEMCPY3D::Height, ~std::size_t{0}},
+                     {"width", &CUDA_MEMCPY3D::WidthInBytes, ~std::size_t{0}}};
+  for (auto const& w : wraps) {
+    CUDA_MEMCPY3D bad = p;
+    bad.*w.field = w.value;
+    EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad)) << w.what;
+  }
+  // Slices that lie on top of each other because pitch times height has wrapped to nothing.
+  p.srcPitch = p.dstPitch = std::size_t{1} << 32;
+  p.srcHeight = p.dstHeight = std::size_t{1} << 32;
+  p.Depth = 4;
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&p));
+}
+
 TEST_F(ShapedCopy, EmptyBoxesCopyNothing) {
   DeviceBytes const device(64);
   auto const before = noise(64, 8);

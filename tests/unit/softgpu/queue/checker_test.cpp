@@ -53,6 +53,20 @@ TEST_F(CheckerTest, WorkOnLiveMemoryIsFine) {
   EXPECT_EQ(checker.reports(), 0u);
 }
 
+TEST_F(CheckerTest, WhatLiesBetweenTheEndsIsSeen) {
+  // Three mappings side by side; the one in the middle is replaced while the work is queued.
+  for (std::uint64_t i = 0; i < 3; ++i) checker.appear(View::Both, 1000 + 100 * i, 100, 1 + i);
+  Work reused(checker, 1000, 300), freed(checker, 1000, 300), fine(checker, 1000, 100);
+  checker.vanish(View::Both, 1100, 100, 2);
+  freed.run();
+  EXPECT_EQ(checker.reports(), 1u);
+  checker.appear(View::Both, 1100, 100, 9);
+  reused.run();
+  EXPECT_EQ(checker.reports(), 2u);
+  fine.run();
+  EXPECT_EQ(checker.reports(), 2u);
+}
+
 TEST_F(CheckerTest, FreedBeforeItRanIsUseAfterFree) {
   checker.appear(View::Both, 1000, 100, 1);
   Work work(checker, 1000);

@@ -188,6 +188,27 @@ TEST(Engine, AFaultEndsTheWaitForAConditionInMemory) {
   }
 }
 
+TEST(Engine, LateFindsWhatIsNeededInADenseWebOfWaits) {
+  // Each stream waits for the two before it: looking at a stream once for every way to it would never end.
+  Bench b(with_schedule(Schedule::Late));
+  Lock lock = b.lock();
+  bool open = false;
+  std::vector<Ref<Ticket>> tickets;
+  for (int i = 0; i < 90; ++i) {
+    std::vector<Ref<Ticket>> waits;
+    for (std::size_t back = 1; back <= 2 && back <= tickets.size(); ++back)
+      waits.push_back(tickets[tickets.size() - back]);
+    Item item;
+    item.waits = std::move(waits);
+    if (i == 0) item.ready = [&] { return open; };
+    tickets.push_back(b.engine->submit(lock, b.stream(false), std::move(item)));
+  }
+  EXPECT_FALSE(b.engine->query(lock, tickets.back()));
+  open = true;
+  b.engine->wait(lock, tickets.back());
+  EXPECT_TRUE(tickets.front()->executed);
+}
+
 TEST(Engine, TheSimulatedClockGivesExactTimes) {
   Config c = with_schedule(Schedule::Eager);
   c.clock = ClockKind::Simulated;
