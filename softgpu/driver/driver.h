@@ -65,6 +65,7 @@ class Driver {
   HandlePool<CUkern_st> kernels;
   HandlePool<CUmod_st> modules;
   HandlePool<CUfunc_st> functions;
+  HandlePool<CUlinkState_st> links;
   HandlePool<CUarray_st> arrays;
   HandlePool<CUmipmappedArray_st> mipmapped_arrays;
   HandlePool<PhysicalMemory> physical;

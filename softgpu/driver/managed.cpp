@@ -6,11 +6,22 @@
 
 #include "softgpu/driver/advice.h"
 #include "softgpu/driver/capture.h"
+#include "softgpu/driver/managed.h"
 #include "softgpu/driver/memory.h"
 #include "softgpu/driver/operation.h"
 
 using namespace tidemark;
 using namespace tidemark::softgpu;
+
+namespace tidemark::softgpu {
+
+Block* managed_block(Driver& driver, CUdeviceptr address, std::size_t bytes) {
+  Block* const block = driver.blocks.find(address);
+  if (block == nullptr || block->kind != MemoryKind::Managed || bytes == 0) return nullptr;
+  return bytes <= block->requested - (address - block->address) ? block : nullptr;
+}
+
+}  // namespace tidemark::softgpu
 
 namespace {
 
@@ -22,12 +33,6 @@ bool known_location(Driver& driver, const CUmemLocation& location) {
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return true;
     default: return false;
   }
-}
-
-Block* managed_block(Driver& driver, CUdeviceptr address, std::size_t bytes) {
-  Block* const block = driver.blocks.find(address);
-  if (block == nullptr || block->kind != MemoryKind::Managed || bytes == 0) return nullptr;
-  return bytes <= block->requested - (address - block->address) ? block : nullptr;
 }
 
 constexpr int kHost = -1;

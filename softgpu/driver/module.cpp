@@ -162,15 +162,6 @@ CUresult global_of(Call& call, CUlibrary library, const char* name, CUdeviceptr*
   return CUDA_SUCCESS;
 }
 
-std::optional<std::vector<std::byte>> read_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::vector<char> const chars{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::byte> bytes(chars.size() + 1);  // a final zero: PTX without one ends there
-  std::memcpy(bytes.data(), chars.data(), chars.size());
-  return bytes;
-}
-
 CUresult load_module(CUmodule* out, const void* image, std::uint64_t bytes) {
   return with_context([&](Call& call) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -199,6 +190,15 @@ CUresult with_module(CUmodule module, F f) {
 }
 
 }  // namespace
+
+std::optional<std::vector<std::byte>> tidemark::softgpu::read_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::vector<char> const chars{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::byte> bytes(chars.size() + 1);  // a final zero: PTX without one ends there
+  std::memcpy(bytes.data(), chars.data(), chars.size());
+  return bytes;
+}
 
 CUkernel tidemark::softgpu::kernel_of(Call& call, CUfunction function) {
   if (CUfunction const f = call.driver.functions.check(function)) return f->kernel;

@@ -9,6 +9,8 @@ namespace tidemark::softgpu {
 CUkernel kernel_of(Call& call, CUfunction function);
 // Reads what the library's image says of its code (static_shared_bytes, architecture), once.
 void read_facts(CUlibrary library);
+// A file's bytes and a zero behind them.
+std::optional<std::vector<std::byte>> read_file(const char* path);
 void unload_library(Driver& driver, CUlibrary library);
 
 }  // namespace tidemark::softgpu

@@ -19,6 +19,7 @@
 
 #include "softgpu/kernel/registry.h"
 #include "softgpu/model/blocks.h"
+#include "softgpu/model/image.h"
 #include "softgpu/queue/engine.h"
 #include "softgpu/queue/stream_pool.h"
 
@@ -101,6 +102,12 @@ struct CUkern_st {
   std::uint32_t thread_limit = 0;         // __launch_bounds__; 0: none
   std::map<int, int> attributes;
   std::map<CUmodule, CUfunction> functions;
+};
+
+// A link in progress: what its inputs hold, and the image made of them.
+struct CUlinkState_st {
+  tidemark::softgpu::ImageNames names;
+  std::string image;
 };
 
 struct CUmod_st {

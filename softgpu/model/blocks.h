@@ -25,11 +25,11 @@ struct Block {
   MemoryKind kind = MemoryKind::Device;
   int device = -1;
   bool sync_memops = false;
-  bool borrowed = false;       // a kernel library's own variable: it stays, for every device and image that names it
-  bool doomed = false;         // given to a stream-ordered free that has not happened yet
-  unsigned flags = 0;          // as given to the allocating call; of a mapping: two bits of access for each device
-  void* context = nullptr;     // that allocated it
-  void* owner = nullptr;       // pool, VMM handle, array, graph: depends on the kind
+  bool doomed = false;      // given to a stream-ordered free that has not happened yet
+  bool borrowed = false;    // a variable of a kernel library: the memory is the library's, for every device and image
+  unsigned flags = 0;       // as given to the allocating call; of a mapping: two bits of access for each device
+  void* context = nullptr;  // that allocated it
+  void* owner = nullptr;    // pool, VMM handle, array, graph: depends on the kind
   std::uint64_t resident = 0;  // managed: bytes charged to devices after prefetches
 
   // A variable of device code: its image's to free, not the program's. Other plain and managed memory has no owner.

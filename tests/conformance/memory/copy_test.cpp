@@ -84,6 +84,35 @@ TEST_F(Copy, DriverForms) {
   EXPECT_EQ(bytes, back);
 }
 
+TEST_F(Copy, ABatchOfCopiesIsDoneInStreamOrder) {
+  auto const bytes = noise(kBytes, 8);
+  DeviceBytes const a(kBytes), b(kBytes);
+  PinnedBytes const pinned(kBytes);
+  std::memcpy(pinned.get(), bytes.data(), kBytes);
+  Stream const stream;
+  constexpr std::size_t kHalf = kBytes / 2;
+  void* to[] = {a.get(), a.get() + kHalf};
+  const void* from[] = {pinned.get(), pinned.get() + kHalf};
+  std::size_t sizes[] = {kHalf, kBytes - kHalf}, first[] = {0};
+  cudaMemcpyAttributes in_order{};
+  in_order.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  ASSERT_OK(cudaMemcpyBatchAsync(to, from, sizes, 2, &in_order, first, 1, stream));
+  cudaMemcpy3DBatchOp op{};
+  op.src.type = op.dst.type = cudaMemcpyOperandTypePointer;
+  op.src.op.ptr.ptr = a.get();
+  op.dst.op.ptr.ptr = b.get();
+  op.extent = {kBytes, 1, 1};
+  op.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  ASSERT_OK(cudaMemcpy3DBatchAsync(1, &op, 0, stream));
+  EXPECT_OK(cudaStreamSynchronize(stream));
+  EXPECT_EQ(bytes, b.read());
+  // "Must not be legacy NULL stream"; "each memcpy operation in the batch must have a valid" attribute.
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyBatchAsync(to, from, sizes, 2, &in_order, first, 1, nullptr));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyBatchAsync(to, from, sizes, 2, &in_order, first, 0, stream));
+  cudaMemcpyAttributes without_order{};
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyBatchAsync(to, from, sizes, 2, &without_order, first, 1, stream));
+}
+
 TEST_F(Copy, PartsWithOffsets) {
   auto const bytes = noise(kBytes, 7);
   DeviceBytes const device(kBytes);

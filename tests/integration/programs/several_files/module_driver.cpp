@@ -65,6 +65,26 @@ void use_library(CUlibrary library, CUdeviceptr data, int n) {
   CU(cuLibraryUnload(library));
 }
 
+CUjitInputType kind_of(const std::string& path) {
+  if (path.ends_with(".ptx")) return CU_JIT_INPUT_PTX;
+  return path.ends_with(".cubin") ? CU_JIT_INPUT_CUBIN : CU_JIT_INPUT_FATBINARY;
+}
+
+// The linker makes an image out of the file; it belongs to the linker and goes with it.
+void use_linked(const char* path, CUdeviceptr data, int n) {
+  CUlinkState linker = nullptr;
+  CUmodule module = nullptr;
+  void* image = nullptr;
+  std::size_t bytes = 0;
+  CU(cuLinkCreate(0, nullptr, nullptr, &linker));
+  CU(cuLinkAddFile(linker, kind_of(path), path, 0, nullptr, nullptr));
+  CU(cuLinkComplete(linker, &image, &bytes));
+  REQUIRE(image != nullptr && bytes > 0);
+  CU(cuModuleLoadData(&module, image));
+  CU(cuLinkDestroy(linker));
+  use_module(module, data, n);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,6 +110,7 @@ int main(int argc, char** argv) {
     use_module(module, data, n);
     CU(cuLibraryLoadData(&library, image.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     use_library(library, data, n);
+    use_linked(argv[i], data, n);
   }
   CU(cuMemFree(data));
   CU(cuDevicePrimaryCtxRelease(device));
