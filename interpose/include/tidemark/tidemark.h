@@ -12,8 +12,7 @@
  * position-independent code, which compilers make unless told -fno-pic.) Marks are kept per thread; a call costs
  * nanoseconds; any thread may call at any time.
  */
-#ifndef TIDEMARK_TIDEMARK_H
-#define TIDEMARK_TIDEMARK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -63,6 +62,4 @@ TIDEMARK_WEAK void tidemark_empty_cache(void);
 #define tidemark_step(step) (tidemark_step ? tidemark_step((step)) : (void)0)
 #define tidemark_tag(block, kind, name) (tidemark_tag ? tidemark_tag((block), (kind), (name)) : (void)0)
 #define tidemark_empty_cache() (tidemark_empty_cache ? tidemark_empty_cache() : (void)0)
-#endif
-
 #endif
