@@ -17,6 +17,9 @@ constexpr const char* kHowToRecord = "record one with: tidemark run -o run.tide 
 // Two clock readings closer than this say less about the rate than the writer's own estimate.
 constexpr std::uint64_t kMeasurableNs = 10'000'000;
 
+// Three centuries: beyond it only a damaged file can be.
+constexpr double kEndOfTimeNs = 9e18;
+
 Error not_a_trace(const std::string& path, const std::string& why) {
   return {Errc::Corrupt, path + ": not a tidemark trace: " + why, kHowToRecord};
 }
@@ -103,7 +106,8 @@ std::uint64_t Trace::lost_events() const {
 
 std::uint64_t Trace::nanoseconds(std::uint64_t ticks) const {
   if (ticks <= header_.begin.ticks) return 0;
-  return static_cast<std::uint64_t>(static_cast<double>(ticks - header_.begin.ticks) * ns_per_tick_);
+  double const ns = static_cast<double>(ticks - header_.begin.ticks) * ns_per_tick_;
+  return ns < kEndOfTimeNs ? static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(kEndOfTimeNs);
 }
 
 }  // namespace tidemark::trace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace is untrusted input: any bytes end in an error or a partial result.
+//
+// Files are large and mostly empty, so an input is a small piece of one: 192 bytes that are mixed into a good header,
+// 64 into the heads of its two chunks, and slots, the first half of them names, the second half events.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+
+#include "trace/read/trace.h"
+
+using namespace tidemark::trace;
+
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+Bytes cut(Bytes& input, std::size_t count) {
+  Bytes const piece = input.first(std::min(count, input.size()));
+  input = input.subspan(piece.size());
+  return piece;
+}
+
+void mix(std::byte* target, Bytes piece) {
+  for (std::size_t i = 0; i < piece.size(); ++i) target[i] ^= std::byte{piece[i]};
+}
+
+// One file for all inputs.
+std::byte* file(std::string* path) {
+  static int const descriptor = memfd_create("trace", 0);
+  static void* const mapped = [] {
+    if (ftruncate(descriptor, 3 * kChunkBytes) != 0) std::abort();
+    return mmap(nullptr, 3 * kChunkBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  }();
+  *path = "/proc/self/fd/" + std::to_string(descriptor);
+  std::memset(mapped, 0, 3 * kChunkBytes);
+  return static_cast<std::byte*>(mapped);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string path;
+  std::byte* const at = file(&path);
+  Bytes input(data, size);
+  new (at) FileHeader{
+      .header_bytes = sizeof(FileHeader), .chunks = 3, .clock = ClockKind::Tsc, .ticks_per_second = 2'000'000'000};
+  new (at + kChunkBytes) ChunkHeader{.magic = kChunkMagic, .kind = ChunkKind::Shared, .sequence = 1};
+  new (at + 2 * kChunkBytes) ChunkHeader{.magic = kChunkMagic, .kind = ChunkKind::Events, .sequence = 2};
+  mix(at, cut(input, sizeof(FileHeader)));
+  mix(at + kChunkBytes, cut(input, 32));
+  mix(at + 2 * kChunkBytes, cut(input, 32));
+  Bytes const names = cut(input, std::min(input.size() / 2 / kSlotBytes * kSlotBytes, kChunkSlots * kSlotBytes));
+  std::copy(names.begin(), names.end(), reinterpret_cast<std::uint8_t*>(at + kChunkBytes + sizeof(ChunkHeader)));
+  Bytes const events = cut(input, kChunkSlots * kSlotBytes);
+  std::copy(events.begin(), events.end(), reinterpret_cast<std::uint8_t*>(at + 2 * kChunkBytes + sizeof(ChunkHeader)));
+
+  auto const trace = Trace::open(path);
+  if (!trace.ok()) return 0;
+  std::vector<Event> decoded;
+  for (std::size_t i = 0; i < trace->event_chunks(); ++i) trace->decode_chunk(i, decoded);
+  if (decoded.size() > 2 * kChunkSlots) std::abort();
+  for (Event const& e : decoded) {
+    static_cast<void>(trace->names().path(e.context.scope));
+    static_cast<void>(trace->names().string(e.name));
+    static_cast<void>(trace->names().stack(e.context.stack));
+    static_cast<void>(trace->nanoseconds(e.ticks));
+  }
+  return 0;
+}
