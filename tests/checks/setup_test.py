@@ -112,7 +112,9 @@ class Setup(unittest.TestCase):
     def test_without_a_network_that_is_the_hint(self):
         self.stand_in("dpkg-query", "exit 1")
         self.stand_in("id", "echo 0")
-        self.stand_in("apt-get", "echo 'E: Temporary failure resolving a name' >&2; exit 100")
+        self.stand_in("apt-get", """case "$*" in
+            *update*Error-Mode=any*) echo 'E: Temporary failure resolving a name' >&2; exit 100 ;;
+            *) echo 'E: Unable to locate package ninja-build' >&2; exit 100 ;; esac""")
         code, output = self.run_setup(CUDA_HOME=self.toolkit("new", 13000))
         self.assertEqual(code, 1, output)
         self.assertIn("hint: is there a network?", output)

@@ -50,10 +50,11 @@ end_tree() {
   for et_child in $et_children; do (end_tree "$et_child"); done
 }
 
-# fail_after LOG WHAT [THE WAY OUT]: after a command of with_progress; what its log says about the reason goes first.
+# fail_after LOG WHAT [THE WAY OUT [ANOTHER LOG]]: after a command of with_progress; what its log says about the reason
+# goes first.
 fail_after() {
-  fa_log=$1
-  log_says() { grep -q -i "$@" "$fa_log" 2>/dev/null; }
+  fa_log=$1 fa_other=${4:-$1}
+  log_says() { grep -q -i "$@" "$fa_log" "$fa_other" 2>/dev/null; }
   if log_says -e 'no space left' -e 'enough free space' -e 'disk quota'; then
     fail "$2" "the disk is full (df -h . /var /tmp): packages take about 1.5 GB, deps/ 0.5 GB, a build up to 1 GB"
   elif log_says -e 'temporary failure resolving' -e 'name resolution' -e 'could not connect' -e 'network is unreachable'; then
