@@ -99,7 +99,7 @@ with_progress() {
     printf '    done in %s\n' "$(duration $(($(now) - wp_start)))"
   else
     printf '    failed; the end of %s:\n' "$wp_log"
-    tail -n 25 "$wp_log" | sed 's/^/    | /'
+    tail -n 25 "$wp_log" | cut -c 1-300 | sed 's/^/    | /' # cut also ends a last line that a full disk left open
     return 1
   fi
 }
