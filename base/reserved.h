@@ -29,7 +29,14 @@ class Reserved {
   bool contains(std::uintptr_t address) const { return address - begin() < bytes_; }
   explicit operator bool() const { return data_ != nullptr; }
 
-  // Lets go of the mapping: it stays until the process ends.
+  // Takes over a mapping that release() let go of.
+  static Reserved adopt(std::byte* data, std::size_t bytes) {
+    Reserved r;
+    r.data_ = data;
+    r.bytes_ = bytes;
+    return r;
+  }
+  // Lets go of the mapping: it stays until the process ends, or somebody adopts it.
   std::byte* release() {
     bytes_ = 0;
     return std::exchange(data_, nullptr);

@@ -9,14 +9,6 @@ using namespace tidemark::softgpu;
 
 namespace {
 
-template <class F>
-CUresult with_stream(CUstream handle, F f) {
-  return with_context([&](Call& call) -> CUresult {
-    CUstream const stream = stream_of(call, handle);
-    return stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : f(call, stream);
-  });
-}
-
 struct CaptureInfo {
   CUstreamCaptureStatus* status = nullptr;
   cuuint64_t* id = nullptr;

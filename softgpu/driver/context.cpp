@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: primary ones, created ones, the thread's stack of current ones, limits, peers.
+// Contexts: how they begin and end, the thread's stack of current ones, limits.
 #include <thread>
 
 #include "base/log.h"
@@ -14,8 +14,6 @@ using namespace tidemark::softgpu;
 namespace tidemark::softgpu {
 namespace {
 
-constexpr unsigned kKnownFlags = CU_CTX_FLAGS_MASK;
-
 std::map<int, std::size_t> default_limits() {
   return {{CU_LIMIT_STACK_SIZE, 1024},
           {CU_LIMIT_PRINTF_FIFO_SIZE, 7u << 20},
@@ -26,17 +24,17 @@ std::map<int, std::size_t> default_limits() {
           {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
 }
 
-bool charge_overhead(Driver& driver, CUcontext context) {
-  context->charged = context->device->ledger->charge(driver.config.context_overhead.n);
-  return context->charged;
-}
-
 void give_back_overhead(Driver& driver, CUcontext context) {
   if (context->charged) context->device->ledger->release(driver.config.context_overhead.n);
   context->charged = false;
 }
 
 }  // namespace
+
+bool charge_overhead(Driver& driver, CUcontext context) {
+  context->charged = context->device->ledger->charge(driver.config.context_overhead.n);
+  return context->charged;
+}
 
 CUcontext make_context(Driver& driver, Device& device, unsigned flags) {
   CUcontext const context = driver.contexts.create();
@@ -82,7 +80,7 @@ namespace {
 CUresult create_context(CUcontext* out, unsigned flags, CUdevice ordinal) {
   return with_driver([&](Call& call) -> CUresult {
     Device* const device = call.driver.device(ordinal);
-    if (out == nullptr || (flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (out == nullptr || (flags & ~CU_CTX_FLAGS_MASK) != 0) return CUDA_ERROR_INVALID_VALUE;
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     CUcontext const context = make_context(call.driver, *device, flags);
     if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -92,103 +90,12 @@ CUresult create_context(CUcontext* out, unsigned flags, CUdevice ordinal) {
   });
 }
 
-void deactivate_primary(Call& call, Device& device) {
-  if (!device.primary_active || !announce_end(call, device.primary) || device.primary->ending) return;
-  device.primary->ending = true;
-  empty_context(call, device.primary);
-  if (!call.driver.dry_run) restore_symbols();
-  device.primary_active = false;
-  device.primary->ending = false;
-}
-
-// A primary context that another thread is ending begins anew only when that is over.
-void wait_for_end(Call& call, const Device& device) {
-  while (device.primary != nullptr && device.primary->ending) {
-    call.lock.unlock();
-    std::this_thread::yield();
-    call.lock.lock();
-  }
-}
-
-template <class F>
-CUresult with_device(CUdevice ordinal, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    Device* const device = call.driver.device(ordinal);
-    return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : f(call, *device);
-  });
-}
-
 // Contexts may be named before they are current, and whatever error they carry.
 bool is_context(Call& call, CUcontext context) {
   return call.driver.contexts.check(context) != nullptr;
 }
 
 }  // namespace
-
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
-  return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
-    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    wait_for_end(call, device);
-    if (device.primary == nullptr) {
-      device.primary = make_context(call.driver, device, 0);
-      if (device.primary == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-      device.primary->primary = true;
-      device.primary_active = true;
-    } else if (!device.primary_active) {
-      if (!charge_overhead(call.driver, device.primary)) return CUDA_ERROR_OUT_OF_MEMORY;
-      device.primary_active = true;
-      observe_created(device.primary);
-    }
-    ++device.primary_references;
-    *out = device.primary;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
-  return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
-    if (device.primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--device.primary_references == 0) deactivate_primary(call, device);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice ordinal) {
-  return cuDevicePrimaryCtxRelease_v2(ordinal);
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
-  return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
-    // Documented: resetting does not release, and releasing stays safe afterwards.
-    deactivate_primary(call, device);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice ordinal) {
-  return cuDevicePrimaryCtxReset_v2(ordinal);
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned* flags, int* active) {
-  return with_device(ordinal, [&](Call&, Device& device) -> CUresult {
-    if (flags != nullptr) *flags = device.primary != nullptr ? device.primary->flags : device.primary_flags;
-    if (active != nullptr) *active = device.primary_active;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned flags) {
-  return with_device(ordinal, [&](Call&, Device& device) -> CUresult {
-    if ((flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    device.primary_flags = flags;
-    if (device.primary != nullptr) device.primary->flags = flags;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice ordinal, unsigned flags) {
-  return cuDevicePrimaryCtxSetFlags_v2(ordinal, flags);
-}
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext* out, unsigned flags, CUdevice device) {
   return create_context(out, flags, device);
@@ -286,7 +193,7 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned* flags) {
 
 CUresult CUDAAPI cuCtxSetFlags(unsigned flags) {
   return with_context([&](Call& call) -> CUresult {
-    if ((flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if ((flags & ~CU_CTX_FLAGS_MASK) != 0) return CUDA_ERROR_INVALID_VALUE;
     call.context->flags = flags;
     return CUDA_SUCCESS;
   });

@@ -29,6 +29,9 @@ bool always_synchronises(Call& call, std::uintptr_t address);
 
 // Checks both ends, then queues the copy with the waiting that CUDA documents for its direction.
 CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting);
+inline std::uintptr_t number(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p);
+}
 // The general form of the API, as a strided copy. Nothing: an argument is wrong.
 std::optional<CopyOp> from_3d(Driver& driver, const CUDA_MEMCPY3D& p);
 CUresult check_copy(Driver& driver, CopyOp& op, bool in_graph = false);

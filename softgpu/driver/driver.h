@@ -136,6 +136,14 @@ CUcontext current_context(Driver& driver);
 // Resolves a handle that may be 0 (which default stream depends on the calling form), CU_STREAM_LEGACY or
 // CU_STREAM_PER_THREAD. nullptr: not a stream of a live context.
 CUstream stream_of(Call& call, CUstream handle);
+// For calls about a stream of any live context: f(call, stream).
+template <class F>
+CUresult with_stream(CUstream handle, F f) {
+  return with_context([&](Call& call) -> CUresult {
+    CUstream const stream = stream_of(call, handle);
+    return stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : f(call, stream);
+  });
+}
 CUstream make_stream(Driver& driver, CUcontext context, unsigned flags, int priority);
 // Streams that were destroyed and have no work left.
 void reap_streams(Driver& driver, CUcontext context);
@@ -146,6 +154,8 @@ void device_uuid(int ordinal, unsigned char out[16]);
 
 // Context life: shared by primary contexts and created ones.
 CUcontext make_context(Driver& driver, Device& device, unsigned flags);
+// What a context takes from its device beside its blocks. False: there is not enough left.
+bool charge_overhead(Driver& driver, CUcontext context);
 // Waits for the context's work, frees everything it owns.
 void empty_context(Call& call, CUcontext context);
 

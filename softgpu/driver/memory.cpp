@@ -142,7 +142,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
   return with_context([&](Call& call) -> CUresult {
     if (address == 0) return CUDA_SUCCESS;
     Block* const block = call.driver.blocks.find(address);
-    if (block == nullptr || block->address != address) return CUDA_ERROR_INVALID_VALUE;
+    if (block == nullptr || block->address != address || block->is_variable()) return CUDA_ERROR_INVALID_VALUE;
     if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
     fault_slow(call.driver, "FREE", "cuMemFree");
     switch (block->kind) {

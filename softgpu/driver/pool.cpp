@@ -194,7 +194,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (address == 0) return CUDA_SUCCESS;
     Block* const block = call.driver.blocks.find(address);
-    if (block == nullptr || block->address != address) return CUDA_ERROR_INVALID_VALUE;
+    if (block == nullptr || block->address != address || block->is_variable()) return CUDA_ERROR_INVALID_VALUE;
     // What a graph has allocated is freed by it before a launch has brought it to life.
     if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
     fault_slow(call.driver, "FREE", "cuMemFreeAsync");

@@ -13,15 +13,6 @@ using namespace tidemark::softgpu;
 
 namespace {
 
-// For calls that need a stream of any live context.
-template <class F>
-CUresult with_stream(CUstream handle, F f) {
-  return with_context([&](Call& call) -> CUresult {
-    CUstream const stream = stream_of(call, handle);
-    return stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : f(call, stream);
-  });
-}
-
 CUresult create_stream(CUstream* out, unsigned flags, int priority) {
   return with_context([&](Call& call) -> CUresult {
     if (out == nullptr || (flags & ~CU_STREAM_NON_BLOCKING) != 0) return CUDA_ERROR_INVALID_VALUE;

@@ -32,6 +32,11 @@ struct Block {
   void* owner = nullptr;    // pool, VMM handle, array, graph: depends on the kind
   std::uint64_t resident = 0;  // managed: bytes charged to devices after prefetches
 
+  // A variable of device code: its image's to free, not the program's. Other plain and managed memory has no owner.
+  bool is_variable() const {
+    return kind == MemoryKind::Symbol ||
+           ((kind == MemoryKind::Device || kind == MemoryKind::Managed) && owner != nullptr);
+  }
   bool is_host() const { return kind == MemoryKind::Pinned || kind == MemoryKind::Registered; }
 };
 

@@ -24,12 +24,12 @@ class Clock {
   static constexpr Clock monotonic() { return Clock(); }
 
   ClockKind kind() const { return kind_; }
-  // Ordered: what the program did before is done, so that stamps of two threads that met are in the order of their
-  // meeting.
-  std::uint64_t now() const {
-    if (kind_ == ClockKind::Monotonic) return monotonic_now_ns();
+  // For events whose order something else tells: one thread's own, and a served block's by its generation.
+  std::uint64_t now() const { return kind_ == ClockKind::Tsc ? __builtin_ia32_rdtsc() : monotonic_now_ns(); }
+  // What the program did before is done, so that stamps of two threads that met are in the order of their meeting.
+  std::uint64_t now_ordered() const {
     unsigned core;
-    return __builtin_ia32_rdtscp(&core);
+    return kind_ == ClockKind::Tsc ? __builtin_ia32_rdtscp(&core) : monotonic_now_ns();
   }
   ClockPair pair() const;
   // An estimate from a short measurement; a trace's own two pairs are better once they are far apart.

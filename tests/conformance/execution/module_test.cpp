@@ -104,6 +104,17 @@ TEST_F(Module, HasGlobals) {
   EXPECT_OK(cuModuleUnload(module));
 }
 
+TEST_F(Module, ItsGlobalsAreNotTheProgramsToFree) {
+  CUmodule module = nullptr;
+  CUdeviceptr address = 0;
+  ASSERT_OK(cuModuleLoadData(&module, kPtx));
+  ASSERT_OK(cuModuleGetGlobal(&address, nullptr, module, "ptx_words"));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemFree(address));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(address, nullptr));
+  EXPECT_OK(cuMemsetD8(address, 1, 4));
+  EXPECT_OK(cuModuleUnload(module));
+}
+
 TEST_F(Module, RefusesBadArguments) {
   CUmodule module = nullptr;
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(nullptr, kPtx));
