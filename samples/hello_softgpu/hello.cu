@@ -37,7 +37,10 @@ Options read_options(int argc, char** argv) {
     } else if (std::strcmp(argv[i], "--mib") == 0 && i + 1 < argc && std::atol(argv[i + 1]) > 0) {
       options.array_mib = static_cast<std::size_t>(std::atol(argv[++i]));
     } else {
-      bool const help = std::strcmp(argv[i], "--help") == 0;
+      bool const help = std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0;
+      bool const size = std::strcmp(argv[i], "--mib") == 0;
+      if (!help)
+        std::fprintf(stderr, "error: %s%s\n\n", size ? "a whole number must follow " : "unknown argument: ", argv[i]);
       std::fprintf(help ? stdout : stderr,
                    "usage: hello_softgpu [--mib N] [--no-check]\n"
                    "Adds two vectors and sums the result on the CUDA device.\n"
@@ -138,7 +141,7 @@ int main(int argc, char** argv) {
     hello::fill<<<blocks, hello::kThreads>>>(b, n, 2.0f);
     hello::add<<<blocks, hello::kThreads>>>(a, b, c, n);
     CHECK(cudaGetLastError());
-    std::printf("vector add  %zu elements in %.3f ms", n, watch.stop_ms());
+    std::printf("fill, add   %zu elements in %.3f ms", n, watch.stop_ms());
     std::size_t const wrong = options.check_values ? count_wrong(to_host(c, n)) : 0;
     std::printf(options.check_values ? ": %zu wrong\n" : ": not looked at\n", wrong);
     right = right && wrong == 0;
@@ -159,6 +162,7 @@ int main(int argc, char** argv) {
 
   for (float* array : {a, b, c, sums}) CHECK(cudaFree(array));
   std::printf("freed       %.2f MiB missing\n", mib(free_before - free_bytes()));
-  if (options.check_values) std::printf(right ? "all values right\n" : "WRONG VALUES\n");
+  if (options.check_values)
+    std::printf(right ? "all values right\n" : "WRONG VALUES (a dry run computes none: then add --no-check)\n");
   return right ? 0 : 1;
 }

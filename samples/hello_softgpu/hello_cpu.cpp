@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sample's kernels for the software device: becomes hello_softgpu.softgpu.so beside the program.
 #include "softgpu/kernel/cuda_shim.h"
-#include "softgpu/kernel/register.h"
 
 // The shim stands first: it gives the kernels' words (threadIdx, __shared__, ...) their meaning.
 #include "samples/hello_softgpu/hello_body.h"

@@ -122,7 +122,7 @@ CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& sh
   if (!call.driver.dry_run && kernel->body == nullptr) {
     say_once(kernel->name, "softgpu",
              "kernel " + kernel->name +
-                 " has no CPU body: build one (softgpu/kernel), or set SOFTGPU_DRY_RUN=1 to skip kernels");
+                 " has no CPU body: build one (docs/softgpu.md), or set SOFTGPU_DRY_RUN=1 to skip kernels");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   bool const has_arguments = arguments->each != nullptr || arguments->packed != nullptr;

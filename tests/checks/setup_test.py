@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/setup without a network: a copy of it, a toolkit made of empty headers, and stand-ins for the system's tools."""
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -84,10 +86,58 @@ class Setup(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("for x86-64, this machine is aarch64", output)
 
-    def test_an_unknown_option_shows_the_usage(self):
-        code, output = self.run_setup("--torch")
-        self.assertEqual(code, 2)
-        self.assertIn("usage: tools/setup", output)
+    def test_an_unknown_option_is_named_and_the_usage_shown(self):
+        for tool in ("setup", "demo", "test", "check", "check_format", "check_tidy", "fuzz"):
+            command = [str(self.root / "tools" / tool), "--torch"]
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 2, tool)
+            self.assertIn("error: unknown argument: --torch", run.stderr)
+            self.assertIn(f"usage: tools/{tool}", run.stderr)
+
+    def test_a_checkout_that_cannot_be_written_is_told_so(self):
+        (self.root / "deps").touch()  # a file in its place: not even root can make the folder
+        code, output = self.run_setup(CUDA_HOME=self.toolkit("new", 13000))
+        self.assertEqual(code, 1, output)
+        self.assertIn("cannot be written to", output)
+        self.assertIn("hint: ", output)
+
+    def test_a_full_disk_is_named_as_the_reason(self):
+        self.stand_in("dpkg-query", "exit 1")
+        self.stand_in("id", "echo 0")
+        self.stand_in("apt-get", "echo 'tar: write error: No space left on device' >&2; exit 100")
+        code, output = self.run_setup(CUDA_HOME=self.toolkit("new", 13000))
+        self.assertEqual(code, 1, output)
+        self.assertIn("hint: the disk is full", output)
+
+    def test_without_a_network_that_is_the_hint(self):
+        self.stand_in("dpkg-query", "exit 1")
+        self.stand_in("id", "echo 0")
+        self.stand_in("apt-get", """case "$*" in
+            *update*Error-Mode=any*) echo 'E: Temporary failure resolving a name' >&2; exit 100 ;;
+            *) echo 'E: Unable to locate package ninja-build' >&2; exit 100 ;; esac""")
+        code, output = self.run_setup(CUDA_HOME=self.toolkit("new", 13000))
+        self.assertEqual(code, 1, output)
+        self.assertIn("hint: is there a network?", output)
+
+    def test_an_interrupted_run_leaves_nothing_running(self):
+        script = self.root / "interrupted"
+        script.write_text("""set -eu
+            . "$root/tools/lib/common.sh"
+            grandchild() { sh -c 'echo running >&"$READY"; exec sleep 1000' && echo not reached; }
+            with_progress "something long" "$logs/long.log" grandchild
+            """)
+        ready, tell = os.pipe()
+        environment = {"PATH": "/usr/bin:/bin", "root": str(self.root), "READY": str(tell)}
+        run = subprocess.Popen(["sh", str(script)], env=environment, pass_fds=[tell], start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        os.close(tell)
+        with os.fdopen(ready) as pipe:
+            self.assertEqual(pipe.readline(), "running\n")
+            os.killpg(run.pid, signal.SIGINT)  # as a terminal does for Ctrl-C
+            output, _ = run.communicate()
+            self.assertEqual(pipe.read(), "")  # ends only when nobody is left who could write
+        self.assertEqual(run.returncode, 130, output)
+        self.assertIn("interrupted", output)
 
 
 if __name__ == "__main__":

@@ -35,18 +35,54 @@ heading() {
   printf '\n%s== %s%s  [%s]\n' "$bold" "$1" "$plain" "$(duration $(($(now) - started_at)))"
 }
 
+# wrong_usage WHAT: for arguments that cannot be understood; the script's own usage follows.
+wrong_usage() {
+  printf '%serror:%s %s\n\n' "$red" "$plain" "$1" >&2
+  usage >&2
+  exit 2
+}
+
+# Ends a process and all that it has started; parents first, so that they start nothing more. What runs through sudo is
+# another user's.
+end_tree() {
+  et_children=$(cat "/proc/$1/task/$1/children" 2>/dev/null || true)
+  kill "$1" 2>/dev/null || sudo -n kill "$1" 2>/dev/null || true
+  for et_child in $et_children; do (end_tree "$et_child"); done
+}
+
+# fail_after LOG WHAT [THE WAY OUT [ANOTHER LOG]]: after a command of with_progress; what its log says about the reason
+# goes first.
+fail_after() {
+  fa_log=$1 fa_other=${4:-$1}
+  log_says() { grep -q -i "$@" "$fa_log" "$fa_other" 2>/dev/null; }
+  if log_says -e 'no space left' -e 'enough free space' -e 'disk quota'; then
+    fail "$2" "the disk is full (df -h . /var /tmp): packages take about 1.5 GB, deps/ 0.5 GB, a build up to 1 GB"
+  elif log_says -e 'temporary failure resolving' -e 'name resolution' -e 'could not connect' -e 'network is unreachable'; then
+    fail "$2" "is there a network? Where it needs a proxy: export http_proxy and https_proxy"
+  elif log_says -e 'could not get lock'; then
+    fail "$2" "another program is installing packages: once it has ended, the same command again"
+  fi
+  fail "$2" "${3:-the whole of it: $fa_log}"
+}
+
+# Everything that is fetched and built stands in the checkout.
+need_writable_checkout() {
+  if mkdir -p "$logs" 2>/dev/null && [ -w "$root" ] && [ -w "$deps" ] && [ -w "$logs" ]; then return; fi
+  fail "$root cannot be written to by $(id -un)" "what is fetched and built goes there: use a clone in a folder of your own"
+}
+
 # with_progress LABEL LOG COMMAND...  Runs a chatty command with its words in a log: a terminal sees the last of them
 # move, a file gets a line every 15 s, and a failure shows the log's end.
 with_progress() {
   wp_label=$1 wp_log=$2
   shift 2
-  mkdir -p "$(dirname "$wp_log")"
+  need_writable_checkout
   wp_start=$(now) wp_told=0
   printf '  %s ...\n' "$wp_label"
   "$@" >"$wp_log" 2>&1 &
   wp_pid=$!
-  # A background child of a script ignores Ctrl-C: pass it on.
-  trap 'kill "$wp_pid" 2>/dev/null; printf "%s\n" "$erase"; exit 130' INT TERM
+  # A background child of a script ignores Ctrl-C: pass it on to all of it, and leave nothing running behind the prompt.
+  trap 'trap "" INT TERM; end_tree "$wp_pid"; wait "$wp_pid" 2>/dev/null || true; printf "%s    interrupted\n" "$erase"; exit 130' INT TERM
   while kill -0 "$wp_pid" 2>/dev/null; do
     wp_spent=$(($(now) - wp_start))
     if [ -n "$erase" ]; then
@@ -63,7 +99,7 @@ with_progress() {
     printf '    done in %s\n' "$(duration $(($(now) - wp_start)))"
   else
     printf '    failed; the end of %s:\n' "$wp_log"
-    tail -n 25 "$wp_log" | sed 's/^/    | /'
+    tail -n 25 "$wp_log" | cut -c 1-300 | sed 's/^/    | /' # cut also ends a last line that a full disk left open
     return 1
   fi
 }
