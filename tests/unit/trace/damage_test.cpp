@@ -10,16 +10,16 @@ namespace {
 
 std::string sample_trace(const std::string& path) {
   File& file = make_file(path);
-  auto* const names = new Dictionary;
-  EXPECT_TRUE(names->start(file));
-  names->fact("program.command", "./train");
+  Dictionary names;
+  EXPECT_TRUE(names.start(file));
+  names.fact("program.command", "./train");
   Lane lane;
   lane.start(file, 1);
   for (std::uint64_t i = 1; i <= 500; ++i) {
-    lane.enter(names->path(0, "layer" + std::to_string(i % 7)));
+    lane.enter(names.path(0, "layer" + std::to_string(i % 7)));
     lane.alloc({.address = i << 9, .size_bytes = i});
     lane.alloc({.address = i, .size_bytes = i});
-    lane.stack(names->stack(std::vector<std::uint64_t>{i, i + 1}));
+    lane.stack(names.stack(std::vector<std::uint64_t>{i, i + 1}));
     lane.free({.address = i << 9});
     lane.leave(0);
   }

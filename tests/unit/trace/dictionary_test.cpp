@@ -13,7 +13,7 @@ class DictionaryTest : public testing::Test {
 
   Folder folder_;
   File& file_ = make_file(folder_.file("a.tide"));
-  Dictionary& names_ = *new Dictionary;  // its tables stay too
+  Dictionary names_;
 };
 
 TEST_F(DictionaryTest, ANameIsWrittenOnce) {

@@ -23,8 +23,8 @@ TEST(TraceFile, IsForItsOwnerOnly) {
 TEST(TraceFile, NeverOverwrites) {
   Folder const folder;
   std::ofstream(folder.file("a.tide")) << "mine";
-  auto* const file = new File;
-  auto const made = file->create({.path = folder.file("a.tide")});
+  File file;
+  auto const made = file.create({.path = folder.file("a.tide")});
   ASSERT_FALSE(made.ok());
   EXPECT_NE(made.error().what.find("a.tide"), std::string::npos);
   EXPECT_FALSE(made.error().hint.empty());
@@ -111,8 +111,8 @@ TEST(TraceFile, ALimitOnFileSizesEndsRecordingNotTheProgram) {
 }
 
 TEST(TraceFile, NoPlaceIsAnErrorWithAWayOut) {
-  auto* const file = new File;
-  auto const made = file->create({.path = "/nonexistent/folder/a.tide"});
+  File file;
+  auto const made = file.create({.path = "/nonexistent/folder/a.tide"});
   ASSERT_FALSE(made.ok());
   EXPECT_FALSE(made.error().hint.empty());
 }

@@ -112,8 +112,10 @@ TEST_F(Buffer, APeriodicFlushMovesWhatIsStaged) {
 // No lock is held in the client's functions: they may use the device, and ask for another flush.
 TEST_F(Buffer, BufferFunctionsMayCallCudaAndCupti) {
   buffers.bytes = 4 * sizeof(CUpti_ActivityMemory4);
-  auto const use = [] {
+  // They may come from CUPTI's own thread, which has no current context.
+  auto const use = [this] {
     CUdeviceptr block = 0;
+    EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
     EXPECT_EQ(cuMemAlloc(&block, 128), CUDA_SUCCESS);
     EXPECT_EQ(cuMemFree(block), CUDA_SUCCESS);
     EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
