@@ -119,6 +119,13 @@ class Setup(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("hint: is there a network?", output)
 
+    def test_without_a_home_ccache_stays_in_the_checkout(self):
+        script = '. "$root/tools/lib/common.sh"; use_environment; echo "[${CCACHE_DIR:-}]"'
+        for home, expected in (("/nonexistent", f"[{self.root}/build/ccache]"), (str(self.root), "[]")):
+            environment = {"PATH": "/usr/bin:/bin", "root": str(self.root), "HOME": home}
+            run = subprocess.run(["sh", "-euc", script], env=environment, capture_output=True, text=True, check=False)
+            self.assertEqual(run.stdout.strip(), expected, run.stderr)
+
     def test_an_interrupted_run_leaves_nothing_running(self):
         script = self.root / "interrupted"
         script.write_text("""set -eu

@@ -117,6 +117,11 @@ use_environment() {
     export CC CXX CUDAHOSTCXX
   fi
   export PATH
+  # ccache refuses to compile where it cannot write: a container's user often has no home.
+  if [ -z "${CCACHE_DIR:-}${XDG_CACHE_HOME:-}" ] && ! [ -w "${HOME:-/nonexistent}" ]; then
+    CCACHE_DIR=$root/build/ccache
+    export CCACHE_DIR
+  fi
 }
 
 # configure PRESET: shows what was found, and everything when it fails. A build folder that refuses (a moved checkout,
