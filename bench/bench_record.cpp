@@ -100,8 +100,8 @@ double bytes_per_event() {
   Scratch scratch;
   auto* const names = new Dictionary;
   if (!names->start(scratch.file)) std::exit(1);
-  std::vector<std::uint32_t> layers;
-  for (int i = 0; i < 50; ++i) layers.push_back(names->path(0, "layer" + std::to_string(i)));
+  std::vector<std::uint32_t> layers(50);
+  for (std::size_t i = 0; i < layers.size(); ++i) layers[i] = names->path(0, "layer" + std::to_string(i));
   Lane lane;
   lane.start(scratch.file, 1);
   std::size_t events = 0;
