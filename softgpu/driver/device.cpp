@@ -107,14 +107,6 @@ int attribute_of(const Driver& driver, CUdevice_attribute attribute, CUdevice de
   return 0;  // limits of textures and surfaces, which are refused, and features that a software device has not
 }
 
-template <class F>
-CUresult with_device(CUdevice ordinal, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    Device* const device = call.driver.device(ordinal);
-    return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : f(call, *device);
-  });
-}
-
 }  // namespace
 
 CUresult CUDAAPI cuDeviceGetCount(int* count) {

@@ -127,6 +127,15 @@ CUresult with_context(F f) {
   }
 }
 
+// For calls about a device: f(call, device).
+template <class F>
+CUresult with_device(CUdevice ordinal, F f) {
+  return with_driver([&](Call& call) -> CUresult {
+    Device* const device = call.driver.device(ordinal);
+    return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : f(call, *device);
+  });
+}
+
 // A number for the calling thread, from 1.
 std::uint64_t thread_number();
 // The context on top of the calling thread's stack, or nullptr.

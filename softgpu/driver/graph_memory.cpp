@@ -262,18 +262,6 @@ void free_graph_memory(Driver& driver, CUcontext context) {
 
 }  // namespace tidemark::softgpu
 
-namespace {
-
-template <class F>
-CUresult with_device(CUdevice ordinal, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    Device* const device = call.driver.device(ordinal);
-    return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : f(call, *device);
-  });
-}
-
-}  // namespace
-
 CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice ordinal) {
   return with_device(ordinal, [&](Call& call, Device& device) -> CUresult {
     trim(call.driver, device);

@@ -107,14 +107,6 @@ CUresult with_pool(CUmemoryPool handle, F f) {
       [&](Call& call) -> CUresult { return is_pool(call, handle) ? f(call) : CUDA_ERROR_INVALID_VALUE; });
 }
 
-template <class F>
-CUresult with_device(CUdevice ordinal, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    Device* const device = call.driver.device(ordinal);
-    return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : f(call, *device);
-  });
-}
-
 struct Attribute {
   std::uint64_t value = 0;
   bool is_flag = false;

@@ -29,14 +29,6 @@ void wait_for_end(Call& call, const Device& device) {
   }
 }
 
-template <class F>
-CUresult with_device(CUdevice ordinal, F f) {
-  return with_driver([&](Call& call) -> CUresult {
-    Device* const device = call.driver.device(ordinal);
-    return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : f(call, *device);
-  });
-}
-
 }  // namespace
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {

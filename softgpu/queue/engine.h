@@ -61,8 +61,6 @@ class Engine {
   bool idle(const StreamGroup& group) const;
 
   std::size_t pending_items() const { return pending_; }
-  // In a child of fork: no threads, no device.
-  void abandon() { abandoned_ = true; }
 
  private:
   void learn(Stream& stream, const std::vector<Ref<Ticket>>& waits);
@@ -95,7 +93,6 @@ class Engine {
   std::uint64_t activity_ = 0;
   std::uint64_t searches_ = 0;
   bool background_started_ = false;
-  bool abandoned_ = false;
 };
 
 }  // namespace tidemark::softgpu

@@ -161,11 +161,10 @@ void Dictionary::fact(std::string_view key, std::string_view value) {
   key = key.substr(0, 256);
   std::scoped_lock const guard(lock_);
   std::uint32_t const id = next_id_++;
-  std::string_view const separator("\0", 1);
   std::size_t const first_part = std::min(value.size(), kLongestText - key.size() - 1);
   char head[300];
   std::copy(key.begin(), key.end(), head);
-  head[key.size()] = separator[0];
+  head[key.size()] = '\0';
   write_text(Fact{.id = id}, {head, key.size() + 1}, value.substr(0, first_part));
   value.remove_prefix(first_part);
   for (std::uint64_t part = 1; !value.empty() && part < 0x10000; ++part) {

@@ -174,19 +174,18 @@ void Lane::flush_scope() {
   write_scope(outside_, left_ticks_);
 }
 
-void Lane::enter(std::uint32_t path) {
+void Lane::enter_at(std::uint32_t path, std::uint64_t ticks) {
   Busy const busy(*this);
   if (!busy) return;
-  std::uint64_t const now = file_->clock().now();
-  if (left_ticks_ != 0 && now - left_ticks_ > kWorthwhileGap) flush_scope();
-  write_scope(path, now);
+  if (left_ticks_ != 0 && ticks - left_ticks_ > kWorthwhileGap) flush_scope();
+  write_scope(path, ticks);
 }
 
-void Lane::leave(std::uint32_t path_outside) {
+void Lane::leave_at(std::uint32_t path_outside, std::uint64_t ticks) {
   Busy const busy(*this);
   if (!busy) return;
   outside_ = path_outside;
-  if (left_ticks_ == 0) left_ticks_ = file_->clock().now();
+  if (left_ticks_ == 0) left_ticks_ = ticks;
 }
 
 void Lane::phase(Phase p) {

@@ -41,8 +41,10 @@ class Lane {
 
   // The layer open from now on. Leaving one is written only when something follows: layer after layer costs one record
   // each.
-  void enter(std::uint32_t path);
-  void leave(std::uint32_t path_outside);
+  void enter(std::uint32_t path) { enter_at(path, file_->clock().now()); }
+  void leave(std::uint32_t path_outside) { leave_at(path_outside, file_->clock().now()); }
+  void enter_at(std::uint32_t path, std::uint64_t ticks);
+  void leave_at(std::uint32_t path_outside, std::uint64_t ticks);
   void phase(Phase phase);
   void step(std::uint64_t step);
   void stream(std::uint32_t id);

@@ -98,19 +98,32 @@ TEST_F(LaneTest, ContextGoesOnFromChunkToChunk) {
 }
 
 TEST_F(LaneTest, LayerAfterLayerCostsOneRecordEach) {
+  std::uint64_t ticks = file_.clock().now();
   for (std::uint32_t layer = 1; layer <= 100; ++layer) {
-    lane_.enter(layer);
-    lane_.alloc({.address = layer << 9, .size_bytes = 1});
-    lane_.leave(0);
+    lane_.enter_at(layer, ++ticks);
+    lane_.alloc_at({.address = layer << 9, .size_bytes = 1}, ++ticks);
+    lane_.leave_at(0, ++ticks);
   }
-  lane_.alloc({.address = 1 << 20, .size_bytes = 1});
+  lane_.alloc_at({.address = 1 << 20, .size_bytes = 1}, ticks + 100);
   Trace const trace = read();
   auto const allocs = events_of(trace, Type::Alloc);
   ASSERT_EQ(allocs.size(), 101u);
   for (std::uint32_t layer = 1; layer <= 100; ++layer) EXPECT_EQ(allocs[layer - 1].context.scope, layer);
   EXPECT_EQ(allocs[100].context.scope, 0u);
-  // Gaps that the machine makes between two layers get a record of their own; there are few.
-  EXPECT_LE(events_of(trace, Type::Scope).size(), 110u);
+  auto const scopes = events_of(trace, Type::Scope);
+  ASSERT_EQ(scopes.size(), 101u);
+  EXPECT_EQ(scopes[100].ticks, ticks) << "when it was left, not when that was written";
+}
+
+TEST_F(LaneTest, ALongGapBetweenLayersIsWritten) {
+  std::uint64_t const ticks = file_.clock().now();
+  lane_.enter_at(1, ticks);
+  lane_.leave_at(0, ticks + 10);
+  lane_.enter_at(2, ticks + 1'000'000);
+  auto const scopes = events_of(read(), Type::Scope);
+  ASSERT_EQ(scopes.size(), 3u);
+  EXPECT_EQ(scopes[1].context.scope, 0u);
+  EXPECT_EQ(scopes[1].ticks, ticks + 10);
 }
 
 TEST_F(LaneTest, TimesNeedNotBeNear) {
