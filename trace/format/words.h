@@ -93,4 +93,19 @@ constexpr bool on_device(Class c) {
   return c == Class::Device || c == Class::Pool || c == Class::Array || c == Class::Physical || c == Class::Graph;
 }
 
+// Where a block's address is a name: within one space it names at most one live block. A mapping begins where its
+// reservation begins, and handles are numbers of their own.
+enum class Space : std::uint8_t { Memory, Array, Physical, Reservation, Mapping, Tensor };
+inline constexpr std::size_t kSpaceCount = 6;
+constexpr Space space_of(Class c) {
+  switch (c) {
+    case Class::Array: return Space::Array;
+    case Class::Physical: return Space::Physical;
+    case Class::Reservation: return Space::Reservation;
+    case Class::Mapping: return Space::Mapping;
+    case Class::Tensor: return Space::Tensor;
+    default: return Space::Memory;
+  }
+}
+
 }  // namespace tidemark::trace
