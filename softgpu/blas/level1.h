@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level 1: vectors. One template per routine, for all types and both widths of integers; entries are generated.
 #pragma once
+#include <cmath>
+
 #include "softgpu/blas/call.h"
 #include "softgpu/blas/openblas.h"
 
@@ -99,9 +101,21 @@ template <class T, class I>
 cublasStatus_t nrm2(Entry entry, I n, const T* x, I incx, Real<T>* result) {
   return reduce(entry, n, x, incx, result, [](I m, const T* v, I inc) { return cblas(routine::nrm2<T>(), m, v, inc); });
 }
+// OpenBLAS 0.3.21 adds up complex numbers wrongly on processors with AVX-512 (scasum from nine elements on).
+template <class T, class I>
+Real<T> complex_asum(I n, const T* x, I incx) {
+  Real<T> sum{};
+  for (I i = 0; i < n; ++i) sum += std::abs(x[i * incx].real()) + std::abs(x[i * incx].imag());
+  return sum;
+}
 template <class T, class I>
 cublasStatus_t asum(Entry entry, I n, const T* x, I incx, Real<T>* result) {
-  return reduce(entry, n, x, incx, result, [](I m, const T* v, I inc) { return cblas(routine::asum<T>(), m, v, inc); });
+  return reduce(entry, n, x, incx, result, [](I m, const T* v, I inc) {
+    if constexpr (kIsComplex<T>)
+      return complex_asum(m, v, inc);
+    else
+      return cblas(routine::asum<T>(), m, v, inc);
+  });
 }
 // Indices count from 1.
 template <class T, class I>
