@@ -7,12 +7,14 @@ import pathlib
 import re
 import sys
 
-import emit
-import fronts
-import headers
-import procs
-
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tools" / "lib"))
+
+import cuda_headers as headers  # noqa: E402
+import cuda_procs as procs  # noqa: E402
+import emit  # noqa: E402
+import fronts  # noqa: E402
+
 # The internal definition makes the headers declare every name, versions and twins included, without renaming macros.
 # The other two readings must not show a name that this one lacks.
 READINGS = (["__CUDA_API_VERSION_INTERNAL"], [], ["CUDA_API_PER_THREAD_DEFAULT_STREAM"])
@@ -58,11 +60,11 @@ RUNTIME = Library(
 class Generator:
     def __init__(self, options, library):
         self.options, self.library = options, library
-        self.dependencies = set(map(str, HERE.glob("*.py")))
+        self.dependencies = set(map(str, [*HERE.glob("*.py"), headers.__file__, procs.__file__]))
         self.outputs = {}
 
     def preprocess(self, includes, defines):
-        dirs = [HERE / "shims", *self.options.include]
+        dirs = [headers.SHIMS, *self.options.include]
         return headers.preprocess(self.options.compiler.split(), includes, dirs, self.library.defines + defines, self.dependencies)
 
     def functions(self):

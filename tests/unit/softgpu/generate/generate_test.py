@@ -11,12 +11,12 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-sys.path.insert(0, str(ROOT / "softgpu" / "generate"))
+sys.path[:0] = [str(ROOT / "softgpu" / "generate"), str(ROOT / "tools" / "lib")]
+import cuda_headers as headers  # noqa: E402
+import cuda_procs as procs  # noqa: E402
 import emit  # noqa: E402
 import fronts  # noqa: E402
 import generate  # noqa: E402
-import headers  # noqa: E402
-import procs  # noqa: E402
 
 CUDA = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
 CUPTI = os.environ.get("CUPTI_INCLUDE", CUDA)

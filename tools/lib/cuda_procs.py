@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import re
 
-from headers import HeaderError
+from cuda_headers import HeaderError
 
 # (plain name, version) -> symbol, each with the reason why the rule cannot decide. Empty for CUDA 13.0.
 SETTLED_BY_HAND = {}
@@ -58,7 +58,7 @@ def match_versions(name, versions, symbols, resolve):
         else:
             raise HeaderError(
                 f"{name}: versions {by_age} cannot be matched with {[s.name for s in symbols.values()]}: "
-                "settle it in SETTLED_BY_HAND (softgpu/generate/procs.py)")
+                "settle it in SETTLED_BY_HAND (tools/lib/cuda_procs.py)")
     return pairs
 
 

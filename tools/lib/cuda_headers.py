@@ -6,8 +6,12 @@ per-thread twin), so what is parsed here is what a linker would see. Only the gr
 understood; whatever matches the wanted names and is not understood is an error, never skipped.
 """
 import dataclasses
+import pathlib
 import re
 import subprocess
+
+# The few types of GL, EGL and VDPAU that CUDA's headers name, for machines without those headers.
+SHIMS = pathlib.Path(__file__).resolve().parent / "cuda_shims"
 
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|\.\.\.|::|\d[\w.]*|[^\s\w]')
 PAIRS = {"(": ")", "[": "]", "{": "}"}
