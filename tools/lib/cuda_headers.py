@@ -34,6 +34,10 @@ class Parameter:
     def declared_as(self, name):
         return self.type.replace("@", name) if "@" in self.type else f"{self.type} {name}"
 
+    def passed_as(self):
+        """The type as it counts in a function's type: `const` of the parameter itself does not."""
+        return self.type.removeprefix("const ") if re.fullmatch(r"const [\w ]+", self.type) else self.type.replace("@", "")
+
 
 @dataclasses.dataclass(frozen=True)
 class Function:
@@ -43,7 +47,7 @@ class Function:
 
     def signature(self, resolve=lambda t: t):
         """Result and parameter types in one comparable text."""
-        return resolve(self.result) + "(" + ", ".join(resolve(p.type.replace("@", "")) for p in self.parameters) + ")"
+        return resolve(self.result) + "(" + ", ".join(resolve(p.passed_as()) for p in self.parameters) + ")"
 
 
 def preprocess(compiler, includes, include_dirs, defines, record_dependencies=None):

@@ -82,5 +82,7 @@ def proc_table(functions, pointers, resolve):
             fitting = [p.name for p in twin_types.get(name, []) if p.signature(resolve) == wanted]
             if twin and not fitting:
                 raise HeaderError(f"{twin} has no PFN_{name}_v…{twin[-5:]} of its signature in cudaTypedefs.h")
-            table.append(Proc(name, version, symbol, twin, fitting[-1] if twin else ""))
+            # Of several with one signature the one of the same version; where a twin came later than its name, the newest.
+            same_age = [t for t in fitting if f"_v{version}_" in t]
+            table.append(Proc(name, version, symbol, twin, (same_age or fitting)[-1] if twin else ""))
     return table

@@ -90,6 +90,19 @@ class ProcsTest(unittest.TestCase):
         rows = [(p.name, p.version, p.symbol, p.twin) for p in self.table(self.TEXT)]
         self.assertEqual(rows, [("cuF", 2000, "cuF", ""), ("cuF", 3020, "cuF_v2", "cuF_v2_ptsz"), ("cuG", 9000, "cuG", "")])
 
+    def test_twins_of_one_signature_are_told_apart_by_their_version(self):
+        text = """int cuF(int a); int cuF_ptsz(int a); int cuF_v2(int a); int cuF_v2_ptsz(int a);
+                  typedef int (*PFN_cuF_v8000)(int a); typedef int (*PFN_cuF_v11070)(int a);
+                  typedef int (*PFN_cuF_v8000_ptsz)(int a); typedef int (*PFN_cuF_v11070_ptsz)(int a);"""
+        self.assertEqual([(p.twin, p.twin_type) for p in self.table(text)],
+                         [("cuF_ptsz", "PFN_cuF_v8000_ptsz"), ("cuF_v2_ptsz", "PFN_cuF_v11070_ptsz")])
+
+    def test_const_of_a_parameter_itself_makes_no_other_type(self):
+        text = "int cuG(E e, const E *p); typedef int (*PFN_cuG_v13030)(const E e, const E *p);"
+        self.assertEqual([p.symbol for p in self.table(text)], ["cuG"])
+        with self.assertRaises(headers.HeaderError):
+            self.table(text.replace("v13030)(const E e, const E", "v13030)(const E e, E"))
+
     def test_what_cannot_be_settled_is_an_error(self):
         for broken in (self.TEXT.replace("PFN_cuF_v2000)(int", "PFN_cuF_v2000)(char"),  # signatures differ
                        self.TEXT + "int cuF_v3(char a);",  # a symbol without a version
