@@ -8,8 +8,8 @@ somebody observes, tells the observer before and after. Names without an id are 
 import dataclasses
 import re
 
+from cuda_headers import HeaderError
 from emit import BANNER, parameter_names, prototype
-from headers import HeaderError
 
 IMPLEMENTATION = "softgpu_impl_"
 
@@ -38,7 +38,7 @@ RUNTIME = Api(domain="SOFTGPU_RUNTIME_API", ids_header="cupti_runtime_cbid.h", i
 
 @dataclasses.dataclass(frozen=True)
 class Front:
-    function: object  # headers.Function
+    function: object  # cuda_headers.Function
     id: str  # enumerator of the callback id
     parameters: str  # the public struct, or ""
 

@@ -7,84 +7,41 @@ import pathlib
 import re
 import sys
 
-import emit
-import fronts
-import headers
-import procs
-
 HERE = pathlib.Path(__file__).resolve().parent
-# The internal definition makes the headers declare every name, versions and twins included, without renaming macros.
-# The other two readings must not show a name that this one lacks.
-READINGS = (["__CUDA_API_VERSION_INTERNAL"], [], ["CUDA_API_PER_THREAD_DEFAULT_STREAM"])
+LIB = HERE.parents[1] / "tools" / "lib"
+sys.path.insert(0, str(LIB))
+
+import cuda_api  # noqa: E402
+import cuda_headers as headers  # noqa: E402
+import emit  # noqa: E402
+import fronts  # noqa: E402
 
 
 @dataclasses.dataclass
-class Library:
-    headers: list
-    names: str  # pattern of the public names
-    status: list  # result types that carry an error code
-    minimum: int  # fewer names than this mean that the headers were not understood
+class Library(cuda_api.Api):
     node: str = ""  # symbol version, none when empty
     hook: str = "softgpu_not_supported"
     defines: list = dataclasses.field(default_factory=list)
-    extra: list = dataclasses.field(default_factory=list)  # public names that no header declares
     handwritten: list = dataclasses.field(default_factory=list)  # no stub; the library defines them
     returns: dict = dataclasses.field(default_factory=dict)
-    readings: tuple = ([],)
-    typedef_headers: list = dataclasses.field(default_factory=list)
-    launch_headers: list = dataclasses.field(default_factory=list)
     api: str = ""  # our header that includes the vendor's, in the way that fits the library
     observed: object = None  # fronts.Api
 
 
-# gl.h and vdpau.h are named because not every CUDA header that needs them includes them on every machine.
-DRIVER = Library(
-    headers=["cuda.h", "cudaProfiler.h", "GL/gl.h", "cudaGL.h", "cudaEGL.h", "vdpau/vdpau.h", "cudaVDPAU.h"],
-    typedef_headers=["cudaTypedefs.h", "cudaProfilerTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h"],
-    names=r"cu[A-Z]\w*", status=["CUresult"], minimum=637, readings=READINGS, observed=fronts.DRIVER)
-RUNTIME = Library(
-    headers=["cuda_runtime_api.h", "cuda_profiler_api.h", "GL/gl.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "vdpau/vdpau.h",
-             "cuda_vdpau_interop.h"],
-    # What nvcc's host code calls. These headers are only whole for a CUDA compiler, and the last declares its functions
-    # when it is read for the second time.
-    launch_headers=["cuda_runtime.h", "crt/device_functions.h", "crt/host_runtime.h", "crt/host_runtime.h"],
-    api="softgpu/runtime/api.h",
-    # Named by cupti_runtime_cbid.h alone: host code of newer compilers may call them, so they exist and refuse.
-    extra=["__cudaRegisterHostVar", "__cudaRegisterUnifiedTable", "__cudaGetProcAddress"],
-    names=r"cuda[A-Z]\w*", status=["cudaError_t"], minimum=400, node="libcudart.so.13", hook="softgpu_runtime_not_supported",
-    handwritten=["cudaCreateChannelDesc"], readings=READINGS, observed=fronts.RUNTIME)
+DRIVER = Library(**cuda_api.DRIVER, minimum=637, observed=fronts.DRIVER)
+RUNTIME = Library(**cuda_api.RUNTIME, minimum=400, api="softgpu/runtime/api.h", node="libcudart.so.13", hook="softgpu_runtime_not_supported",
+                  handwritten=["cudaCreateChannelDesc"], observed=fronts.RUNTIME)
 
 
 class Generator:
     def __init__(self, options, library):
         self.options, self.library = options, library
-        self.dependencies = set(map(str, HERE.glob("*.py")))
+        self.dependencies = set(map(str, [*HERE.glob("*.py"), *LIB.glob("cuda_*.py")]))
         self.outputs = {}
 
     def preprocess(self, includes, defines):
-        dirs = [HERE / "shims", *self.options.include]
+        dirs = [headers.SHIMS, *self.options.include]
         return headers.preprocess(self.options.compiler.split(), includes, dirs, self.library.defines + defines, self.dependencies)
-
-    def functions(self):
-        """Every public function, by name."""
-        found = {}
-        for defines in self.library.readings:
-            text = self.preprocess(self.library.headers, defines)
-            seen = headers.parse_functions(text, self.library.names)
-            odd = sorted(set(seen) - set(found)) if found else []
-            if odd:
-                raise headers.HeaderError(f"declared only with {defines}: {' '.join(odd)}")
-            found = found or seen
-        if self.library.launch_headers:
-            text = self.preprocess(self.library.launch_headers, ["__CUDACC__", "__CUDA_INCLUDE_COMPILER_INTERNAL_HEADERS__"])
-            # Not these: device code's own runtime (CDP2), and what the device linker defines in the program (Linked).
-            found |= headers.parse_functions(text, r"__cuda(?!CDP|DeviceSynchronizeDep|RegisterLinked)[A-Z]\w*")
-        for name in self.library.extra:
-            found.setdefault(name, headers.Function(name, self.library.status[0], ()))
-        if len(found) < self.library.minimum:
-            raise headers.HeaderError(f"found {len(found)} names matching {self.library.names} in {' '.join(self.library.headers)}, "
-                                      f"expected {self.library.minimum} or more")
-        return found
 
     def exported(self, functions):
         """The public names and those declared by our own headers."""
@@ -99,7 +56,7 @@ class Generator:
 
     def run(self):
         library, prefix = self.library, self.options.name
-        functions = self.functions()
+        functions = cuda_api.read_functions(self.preprocess, library)
         behind = {}  # public name: the name of what its front calls
         if library.observed and self.options.fronts:
             behind = self.make_fronts(functions)
@@ -108,13 +65,11 @@ class Generator:
         self.outputs[f"{prefix}.map"] = emit.version_script(self.exported(functions), library.node)
         self.outputs[f"{prefix}_names.txt"] = "".join(f"{n}\n" for n in sorted(functions))
         if library.typedef_headers:
-            text = self.preprocess(library.headers + library.typedef_headers, READINGS[0])
-            pointers = headers.parse_pointer_typedefs(text, r"PFN_cu\w+")
-            table = procs.proc_table(functions, pointers, headers.resolver(headers.parse_aliases(text)))
+            table = cuda_api.read_procs(self.preprocess, library, functions)
             self.outputs[f"{prefix}_procs.inc"] = emit.proc_rows(table)
             checks = emit.proc_assertions(table, library.typedef_headers)
             self.outputs[f"{prefix}_twins.cpp"] = emit.twins(functions, library.headers, checks)
-        elif library.readings is READINGS:
+        elif library.launch_headers:
             launch = [n for n in functions if n.startswith("__") and n not in library.extra]
             self.outputs[f"{prefix}_launch.h"] = emit.launch_header(functions, launch, library.api)
             self.outputs[f"{prefix}_twins.cpp"] = emit.twins(functions, library.headers, f'#include "{prefix}_launch.h"\n')
@@ -127,7 +82,7 @@ class Generator:
     def make_fronts(self, functions):
         """Writes the fronts; returns {public name: name of what stands behind it}."""
         library, prefix, api = self.library, self.options.name, self.library.observed
-        text = self.preprocess([*library.headers, api.ids_header, *api.parameter_headers], READINGS[0])
+        text = self.preprocess([*library.headers, api.ids_header, *api.parameter_headers], cuda_api.READINGS[0])
         made = fronts.fronts(api, functions, text)
         own = [f"{prefix}_launch.h"] if library.launch_headers else []
         self.outputs[f"{prefix}_public.h"] = fronts.names_header(made)

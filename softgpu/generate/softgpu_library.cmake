@@ -4,7 +4,8 @@
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 set(SOFTGPU_GENERATE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 set(SOFTGPU_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib/softgpu" CACHE INTERNAL "where the device's libraries are built")
-file(GLOB _scripts CONFIGURE_DEPENDS "${SOFTGPU_GENERATE_DIR}/*.py")
+set(TIDEMARK_CUDA_SHIMS "${PROJECT_SOURCE_DIR}/tools/lib/cuda_shims")
+file(GLOB _scripts CONFIGURE_DEPENDS "${SOFTGPU_GENERATE_DIR}/*.py" "${PROJECT_SOURCE_DIR}/tools/lib/cuda_*.py")
 set(SOFTGPU_GENERATE_SCRIPTS "${_scripts}")
 
 option(SOFTGPU_FRONTS "Let CUPTI's clients observe calls of the driver and runtime API" ON)
@@ -53,11 +54,11 @@ function(softgpu_generate prefix kind name)
     COMMENT "Generating ${name} from the CUDA headers"
     VERBATIM)
   # The shims stand last: they only serve where a machine has no GL, EGL or VDPAU headers.
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-idirafter;${SOFTGPU_GENERATE_DIR}/shims")
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-idirafter;${TIDEMARK_CUDA_SHIMS}")
   if(public_names)
     # A front is a test and a jump in every build type; as a call it would hide from the observed way who the caller was.
     set_source_files_properties("${dir}/${name}_fronts.cpp" PROPERTIES
-      COMPILE_OPTIONS "-O2;-fno-sanitize=all;-idirafter;${SOFTGPU_GENERATE_DIR}/shims")
+      COMPILE_OPTIONS "-O2;-fno-sanitize=all;-idirafter;${TIDEMARK_CUDA_SHIMS}")
   endif()
   set(${prefix}_DIR "${dir}" PARENT_SCOPE)
   set(${prefix}_SOURCES "${sources}" PARENT_SCOPE)

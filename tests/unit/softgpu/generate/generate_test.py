@@ -11,12 +11,12 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-sys.path.insert(0, str(ROOT / "softgpu" / "generate"))
+sys.path[:0] = [str(ROOT / "softgpu" / "generate"), str(ROOT / "tools" / "lib")]
+import cuda_headers as headers  # noqa: E402
+import cuda_procs as procs  # noqa: E402
 import emit  # noqa: E402
 import fronts  # noqa: E402
 import generate  # noqa: E402
-import headers  # noqa: E402
-import procs  # noqa: E402
 
 CUDA = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
 CUPTI = os.environ.get("CUPTI_INCLUDE", CUDA)
@@ -89,6 +89,19 @@ class ProcsTest(unittest.TestCase):
     def test_versions_meet_symbols_in_order(self):
         rows = [(p.name, p.version, p.symbol, p.twin) for p in self.table(self.TEXT)]
         self.assertEqual(rows, [("cuF", 2000, "cuF", ""), ("cuF", 3020, "cuF_v2", "cuF_v2_ptsz"), ("cuG", 9000, "cuG", "")])
+
+    def test_twins_of_one_signature_are_told_apart_by_their_version(self):
+        text = """int cuF(int a); int cuF_ptsz(int a); int cuF_v2(int a); int cuF_v2_ptsz(int a);
+                  typedef int (*PFN_cuF_v8000)(int a); typedef int (*PFN_cuF_v11070)(int a);
+                  typedef int (*PFN_cuF_v8000_ptsz)(int a); typedef int (*PFN_cuF_v11070_ptsz)(int a);"""
+        self.assertEqual([(p.twin, p.twin_type) for p in self.table(text)],
+                         [("cuF_ptsz", "PFN_cuF_v8000_ptsz"), ("cuF_v2_ptsz", "PFN_cuF_v11070_ptsz")])
+
+    def test_const_of_a_parameter_itself_makes_no_other_type(self):
+        text = "int cuG(E e, const E *p); typedef int (*PFN_cuG_v13030)(const E e, const E *p);"
+        self.assertEqual([p.symbol for p in self.table(text)], ["cuG"])
+        with self.assertRaises(headers.HeaderError):
+            self.table(text.replace("v13030)(const E e, const E", "v13030)(const E e, E"))
 
     def test_what_cannot_be_settled_is_an_error(self):
         for broken in (self.TEXT.replace("PFN_cuF_v2000)(int", "PFN_cuF_v2000)(char"),  # signatures differ

@@ -6,8 +6,12 @@ per-thread twin), so what is parsed here is what a linker would see. Only the gr
 understood; whatever matches the wanted names and is not understood is an error, never skipped.
 """
 import dataclasses
+import pathlib
 import re
 import subprocess
+
+# The few types of GL, EGL and VDPAU that CUDA's headers name, for machines without those headers.
+SHIMS = pathlib.Path(__file__).resolve().parent / "cuda_shims"
 
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|\.\.\.|::|\d[\w.]*|[^\s\w]')
 PAIRS = {"(": ")", "[": "]", "{": "}"}
@@ -30,6 +34,10 @@ class Parameter:
     def declared_as(self, name):
         return self.type.replace("@", name) if "@" in self.type else f"{self.type} {name}"
 
+    def passed_as(self):
+        """The type as it counts in a function's type: `const` of the parameter itself does not."""
+        return self.type.removeprefix("const ") if re.fullmatch(r"const [\w ]+", self.type) else self.type.replace("@", "")
+
 
 @dataclasses.dataclass(frozen=True)
 class Function:
@@ -39,7 +47,7 @@ class Function:
 
     def signature(self, resolve=lambda t: t):
         """Result and parameter types in one comparable text."""
-        return resolve(self.result) + "(" + ", ".join(resolve(p.type.replace("@", "")) for p in self.parameters) + ")"
+        return resolve(self.result) + "(" + ", ".join(resolve(p.passed_as()) for p in self.parameters) + ")"
 
 
 def preprocess(compiler, includes, include_dirs, defines, record_dependencies=None):

@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import re
 
-from headers import HeaderError
+from cuda_headers import HeaderError
 
 # (plain name, version) -> symbol, each with the reason why the rule cannot decide. Empty for CUDA 13.0.
 SETTLED_BY_HAND = {}
@@ -58,7 +58,7 @@ def match_versions(name, versions, symbols, resolve):
         else:
             raise HeaderError(
                 f"{name}: versions {by_age} cannot be matched with {[s.name for s in symbols.values()]}: "
-                "settle it in SETTLED_BY_HAND (softgpu/generate/procs.py)")
+                "settle it in SETTLED_BY_HAND (tools/lib/cuda_procs.py)")
     return pairs
 
 
@@ -82,5 +82,7 @@ def proc_table(functions, pointers, resolve):
             fitting = [p.name for p in twin_types.get(name, []) if p.signature(resolve) == wanted]
             if twin and not fitting:
                 raise HeaderError(f"{twin} has no PFN_{name}_v…{twin[-5:]} of its signature in cudaTypedefs.h")
-            table.append(Proc(name, version, symbol, twin, fitting[-1] if twin else ""))
+            # Of several with one signature the one of the same version; where a twin came later than its name, the newest.
+            same_age = [t for t in fitting if f"_v{version}_" in t]
+            table.append(Proc(name, version, symbol, twin, (same_age or fitting)[-1] if twin else ""))
     return table
