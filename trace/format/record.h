@@ -162,7 +162,7 @@ struct DeviceUse {
                       reserved : 16 = 0;
   std::uint64_t used_bytes = 0;
   std::uint64_t total_bytes = 0;
-  std::uint64_t process_bytes = 0;  // of this process, where the source knows
+  std::uint64_t process_bytes = 0;  // from the driver: what this process's blocks have taken; from NVML: all it holds
 };
 
 // An allocation that the device refused.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuGetProcAddress: the driver answers first, and where the address is one that we stand in for, the hook takes its
+// place. Name, version and flags are the driver's business, and so are its errors and its status.
+#include "interpose/doors/table.h"
+#include "interpose/hooks/hook.h"
+
+using namespace tidemark::interpose;
+
+namespace {
+
+void swap(const char* plain, void** function, cuuint64_t flags) {
+  if (function == nullptr) return;
+  bool const per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  shield([&] { *function = hook_for_address(plain, *function, per_thread); });
+}
+
+}  // namespace
+
+TIDEMARK_HOOK(cuGetProcAddress)(const char* plain, void** function, int version, cuuint64_t flags) {
+  CUresult const result = call(&Driver::cuGetProcAddress, plain, function, version, flags);
+  if (result == CUDA_SUCCESS) swap(plain, function, flags);
+  return result;
+}
+
+TIDEMARK_HOOK(cuGetProcAddress_v2)
+(const char* plain, void** function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+  CUresult const result = call(&Driver::cuGetProcAddress_v2, plain, function, version, flags, status);
+  if (result == CUDA_SUCCESS) swap(plain, function, flags);
+  return result;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "base/spin_lock.h"
+#include "interpose/hooks/graph_memory.h"
+#include "interpose/hooks/hook.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constinit std::atomic<bool> expected{false};
+constinit std::array<std::uint64_t, Devices::kMost> pool_bytes{};
+constinit SpinLock lock;
+
+// A pool has no address of its own: its number stands in, far from any address of memory.
+std::uint64_t pool_name(std::uint8_t device) {
+  return (std::uint64_t{0x67} << 56 | device) << 8;
+}
+
+void sample_pool() {
+  Place const place = current_place();
+  if (place.context == 0) return;
+  cuuint64_t bytes = 0;
+  if (call(&Driver::cuDeviceGetGraphMemAttribute, CUdevice{place.device}, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+           static_cast<void*>(&bytes)) != CUDA_SUCCESS)
+    return;
+  std::scoped_lock const guard(lock);
+  std::uint64_t& before = pool_bytes[place.device % Devices::kMost];
+  if (before == bytes) return;
+  devices().meet(place.device);
+  if (before != 0) recorder().left(recorder().leave(trace::Space::Memory, pool_name(place.device)));
+  if (bytes != 0)
+    recorder().allocated({.address = pool_name(place.device),
+                          .size_bytes = bytes,
+                          .block_class = trace::Class::Graph,
+                          .device = place.device});
+  before = bytes;
+  devices().sample(place.device);
+}
+
+CUresult after(CUresult result) {
+  if (result == CUDA_SUCCESS && expected.load(std::memory_order_relaxed) && ready()) shield([] { sample_pool(); });
+  return result;
+}
+
+}  // namespace
+
+void expect_graph_memory() {
+  expected.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace tidemark::interpose
+
+using namespace tidemark::interpose;
+
+TIDEMARK_HOOK(cuGraphAddMemAllocNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* after_nodes, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  expect_graph_memory();
+  return call(&Driver::cuGraphAddMemAllocNode, node, graph, after_nodes, count, params);
+}
+TIDEMARK_HOOK(cuGraphAddNode)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* after_nodes, size_t count, CUgraphNodeParams* params) {
+  if (params != nullptr && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) expect_graph_memory();
+  return call(&Driver::cuGraphAddNode, node, graph, after_nodes, count, params);
+}
+TIDEMARK_HOOK(cuGraphAddNode_v2)
+(CUgraphNode* node, CUgraph graph, const CUgraphNode* after_nodes, const CUgraphEdgeData* edges, size_t count,
+ CUgraphNodeParams* params) {
+  if (params != nullptr && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) expect_graph_memory();
+  return call(&Driver::cuGraphAddNode_v2, node, graph, after_nodes, edges, count, params);
+}
+TIDEMARK_HOOK(cuGraphLaunch)(CUgraphExec graph, CUstream stream) {
+  return after(call(&Driver::cuGraphLaunch, graph, stream));
+}
+TIDEMARK_HOOK(cuGraphLaunch_ptsz)(CUgraphExec graph, CUstream stream) {
+  return after(call(&Driver::cuGraphLaunch_ptsz, graph, stream));
+}
+TIDEMARK_HOOK(cuGraphExecDestroy)(CUgraphExec graph) {
+  return after(call(&Driver::cuGraphExecDestroy, graph));
+}
+TIDEMARK_HOOK(cuDeviceGraphMemTrim)(CUdevice device) {
+  return after(call(&Driver::cuDeviceGraphMemTrim, device));
+}

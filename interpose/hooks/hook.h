@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// How hooks are made. A hook has the signature of the function that it stands in for (checked where the doors are
+// listed), calls that function exactly once with the program's own arguments, and gives back its result untouched.
+// What it learns it tells the recorder, behind the shield.
+//
+// While the real function runs nothing of ours is on the stack that would have to be cleaned up: the program may throw
+// or be cancelled through it.
+#pragma once
+#include "interpose/process/process.h"
+#include "interpose/real/driver.h"
+#include "interpose/record/devices.h"
+#include "interpose/record/recorder.h"
+
+// The definition of a hook: TIDEMARK_HOOK(cuMemAlloc_v2)(CUdeviceptr* out, size_t bytes) { ... }
+#define TIDEMARK_HOOK(symbol) extern "C" __attribute__((visibility("hidden"))) CUresult tidemark_hook_##symbol
+
+namespace tidemark::interpose {
+
+// What is asked for, before it is known whether it is granted.
+struct Request {
+  const char* call = "";  // the driver function
+  std::uint64_t size_bytes = 0;
+  trace::Class block_class = trace::Class::Device;
+  CUstream stream = nullptr;
+};
+
+// After an allocation that the driver (or a limit) refused.
+void refused(const Request& request, const Place& place, CUresult error);
+// The size of the driver's block that begins at an address; 0 when it does not say.
+std::uint64_t block_bytes(CUdeviceptr block);
+// A call from a signal handler that interrupted us: counted, not recorded.
+void count_reentered();
+
+// real() makes the call; block() then tells the block's address and size.
+template <class Real, class Block>
+CUresult allocate(const Request& request, Real real, Block block) {
+  if (!ready()) return real();
+  Place place;
+  bool const seen = shield([&] {
+    place = current_place();
+    if (place.context != 0) devices().meet(place.device);
+  });
+  CUresult const result = real();
+  if (!seen) {
+    count_reentered();
+    return result;
+  }
+  shield([&] {
+    if (result != CUDA_SUCCESS) return refused(request, place, result);
+    Allocation made = block();
+    made.block_class = request.block_class;
+    made.device = place.device;
+    made.context = place.context;
+    made.stream = reinterpret_cast<std::uint64_t>(request.stream);
+    recorder().allocated(made);
+    if (trace::on_device(made.block_class)) devices().sample(place.device);
+  });
+  return result;
+}
+
+template <class Real>
+CUresult release(trace::Space space, std::uint64_t address, CUstream stream, Real real) {
+  if (address == 0 || !ready()) return real();
+  Leaving leaving;
+  bool const seen = shield([&] { leaving = recorder().leave(space, address); });
+  CUresult const result = real();
+  if (!seen) {
+    count_reentered();
+    return result;
+  }
+  shield([&] {
+    // An error of earlier asynchronous work may come back from a free that was carried out; whether it was cannot be
+    // told from here, and a block that is still on the account is the lesser mistake.
+    if (result != CUDA_SUCCESS) return recorder().stayed(leaving);
+    recorder().left(leaving, reinterpret_cast<std::uint64_t>(stream));
+    if (leaving.known && trace::on_device(leaving.block.block_class)) devices().sample(leaving.block.device);
+  });
+  return result;
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear device memory, pitched and managed memory; whatever cuMemFree ends.
+#include "interpose/hooks/hook.h"
+
+using namespace tidemark::interpose;
+using tidemark::trace::Class;
+using tidemark::trace::Space;
+
+TIDEMARK_HOOK(cuMemAlloc_v2)(CUdeviceptr* out, size_t bytes) {
+  return allocate(
+      {.call = "cuMemAlloc", .size_bytes = bytes}, [&] { return call(&Driver::cuMemAlloc_v2, out, bytes); },
+      [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
+}
+
+TIDEMARK_HOOK(cuMemAllocPitch_v2)
+(CUdeviceptr* out, size_t* pitch, size_t width_bytes, size_t height, unsigned int element_bytes) {
+  // What is given are whole rows of the pitch.
+  return allocate(
+      {.call = "cuMemAllocPitch", .size_bytes = width_bytes * height},
+      [&] { return call(&Driver::cuMemAllocPitch_v2, out, pitch, width_bytes, height, element_bytes); },
+      [&] { return Allocation{.address = *out, .size_bytes = *pitch * height}; });
+}
+
+TIDEMARK_HOOK(cuMemAllocManaged)(CUdeviceptr* out, size_t bytes, unsigned int flags) {
+  return allocate(
+      {.call = "cuMemAllocManaged", .size_bytes = bytes, .block_class = Class::Managed},
+      [&] { return call(&Driver::cuMemAllocManaged, out, bytes, flags); },
+      [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
+}
+
+TIDEMARK_HOOK(cuMemFree_v2)(CUdeviceptr block) {
+  return release(Space::Memory, block, nullptr, [&] { return call(&Driver::cuMemFree_v2, block); });
+}

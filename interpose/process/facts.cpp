@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/process/facts.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "interpose/real/driver.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constexpr std::array kPrefixes{"TIDEMARK_", "SOFTGPU_", "CUDA_", "PYTORCH_",    "TF_",        "XLA_",
+                               "NCCL_",     "NVTX_",    "RANK=", "LOCAL_RANK=", "WORLD_SIZE="};
+
+std::string read_file(const char* path) {
+  std::string text;
+  int const file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return text;
+  char buffer[4096];
+  for (ssize_t n; (n = read(file, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  close(file);
+  return text;
+}
+
+// How many bytes of a well-formed character begin here; 0 for none.
+std::size_t character(std::string_view text) {
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  std::size_t const length = byte(0) < 0x80       ? 1
+                             : byte(0) >> 5 == 6  ? 2
+                             : byte(0) >> 4 == 14 ? 3
+                             : byte(0) >> 3 == 30 ? 4
+                                                  : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if (byte(i) >> 6 != 2) return 0;
+  return length;
+}
+
+void append_quoted(std::string& out, std::string_view word) {
+  out += '"';
+  while (!word.empty()) {
+    std::size_t const length = character(word);
+    char const c = word[0];
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      out += escaped;
+    } else {
+      out += word.substr(0, length);
+    }
+    word.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+void write_environment(trace::Dictionary& names) {
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at)
+    for (const char* const prefix : kPrefixes) {
+      char* const equals = strchr(*at, '=');
+      if (equals == nullptr || strncmp(*at, prefix, strlen(prefix)) != 0) continue;
+      names.fact("environment." + std::string(*at, equals), equals + 1);
+      break;
+    }
+}
+
+}  // namespace
+
+std::string json_array(std::string_view words) {
+  std::string out = "[";
+  while (!words.empty()) {
+    std::size_t const end = std::min(words.find('\0'), words.size());
+    if (out.size() > 1) out += ',';
+    append_quoted(out, words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return out + "]";
+}
+
+void write_process_facts(trace::Dictionary& names, const Options& options) {
+  names.fact("tidemark.version", TIDEMARK_VERSION);
+  names.fact("program.command", json_array(read_file("/proc/self/cmdline")));
+  char folder[PATH_MAX];
+  if (getcwd(folder, sizeof folder) != nullptr) names.fact("program.cwd", folder);
+  names.fact("mode", "observe");
+  if (!options.run.empty()) names.fact("run", options.run);
+  if (options.limit_bytes != 0) names.fact("limit_bytes", std::to_string(options.limit_bytes));
+  int version = 0;
+  if (call(&Driver::cuDriverGetVersion, &version) == CUDA_SUCCESS)
+    names.fact("driver.version", std::to_string(version));
+  write_environment(names);
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the environment asks for (DESIGN §5). Read once, at the first CUDA call.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "trace/format/layout.h"
+
+namespace tidemark::interpose {
+
+struct Options {
+  std::string out = "tidemark-%p.tide";
+  trace::Mode mode = trace::Mode::Observe;
+  std::uint64_t limit_bytes = 0;  // 0: the card's own
+  std::uint64_t ring_bytes = 0;   // 0: everything is kept
+  bool stacks = false;
+  bool summary = true;  // the line at the program's end; the launcher prints its own
+  std::string run;      // the same for all processes of one launch; empty without a launcher
+
+  static Result<Options> from_environment();
+};
+
+// The pattern with %p for the process, %r for its rank and %% for a per cent sign.
+std::string expand_path(const std::string& pattern, std::uint32_t pid);
+// "run.tide" and 7 give "run-7.tide": for a process that finds its name taken.
+std::string with_suffix(const std::string& path, std::uint64_t number);
+
+}  // namespace tidemark::interpose

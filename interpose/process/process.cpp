@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/process/process.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "interpose/process/facts.h"
+#include "interpose/record/recorder.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constinit Options* the_options = nullptr;  // never taken down: hooks run until the very end
+
+// The driver takes itself down in a handler of its own: no CUDA call here.
+void at_exit() {
+  if (!recording()) return;
+  shield([] {
+    trace::File& file = recorder().file();
+    trace::Totals const totals = file.header().totals;
+    file.close(trace::FileState::Closed);
+    if (!the_options->summary) return;
+    say("tidemark", "peak " + format_bytes({totals.peak_live_bytes}) + " live, " +
+                        format_bytes({totals.peak_reserved_bytes}) + " reserved; trace: " + file.path());
+  });
+}
+
+void say_error(const Error& error) {
+  say("tidemark", "error: " + error.what + "; nothing is recorded");
+  if (!error.hint.empty()) say("tidemark", "hint: " + error.hint);
+}
+
+bool start() {
+  auto options = Options::from_environment();
+  if (!options.ok()) {
+    say_error(options.error());
+    return false;
+  }
+  the_options = new Options(*std::move(options));
+  if (auto begun = recorder().start(*the_options); !begun.ok()) {
+    say_error(begun.error());
+    return false;
+  }
+  write_process_facts(recorder().names(), *the_options);
+  atexit(at_exit);
+  return true;
+}
+
+}  // namespace
+
+const Options& options() {
+  return *the_options;
+}
+
+bool start_recording() {
+  if (detail::stage_page.load(std::memory_order_acquire) != nullptr && this_thread().inside) return false;
+  shield([] {
+    if (begin_start()) started(start());
+  });
+  return recording();
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's driver header with every exported symbol under its own name: without this definition cuMemAlloc is a macro for
+// cuMemAlloc_v2, and the older ABIs are not declared at all.
+#pragma once
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#undef __CUDA_API_VERSION_INTERNAL

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dynamic linker as it is without us, and questions about where an address lies.
+//
+// Any thread, any time, also before main and while the process ends. Nothing is taken from the heap.
+#pragma once
+
+namespace tidemark::interpose {
+
+using Dlsym = void* (*)(void* handle, const char* name);
+
+// glibc's own dlsym. Called from here the caller that it sees is this library, so RTLD_NEXT means "after us".
+Dlsym real_dlsym();
+// Whether an address lies in this library.
+bool is_ours(const void* address);
+// Whether an address lies in the driver's own libraries. They look themselves up by name and must find themselves.
+bool in_driver(const void* address);
+// The file name, without its folder, of the object that holds an address; empty when there is none.
+const char* object_of(const void* address);
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/record/devices.h"
+
+#include <string>
+
+#include "interpose/real/driver.h"
+#include "interpose/record/recorder.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constinit Devices the_devices;
+
+// Below this a question is cheap beside the call that it follows; in ticks, a few microseconds on any machine.
+constexpr std::uint64_t kCheapTicks = 1 << 14;
+constexpr std::uint64_t kShare = 20;
+
+std::string key(std::uint8_t device, const char* what) {
+  return "device." + std::to_string(device) + "." + what;
+}
+
+}  // namespace
+
+Devices& devices() {
+  return the_devices;
+}
+
+Place current_place() {
+  Place place;
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  if (call(&Driver::cuCtxGetCurrent, &context) == CUDA_SUCCESS && context != nullptr &&
+      call(&Driver::cuCtxGetDevice, &device) == CUDA_SUCCESS) {
+    place.context = reinterpret_cast<std::uint64_t>(context);
+    place.device = static_cast<std::uint8_t>(device);
+  }
+  return place;
+}
+
+Devices::Use Devices::ask() {
+  std::size_t free = 0, total = 0;
+  trace::Clock const& clock = recorder().file().clock();
+  std::uint64_t const begin = clock.now();
+  if (call(&Driver::cuMemGetInfo_v2, &free, &total) != CUDA_SUCCESS) return {};
+  std::uint64_t const end = clock.now();
+  if (end - begin > kCheapTicks) next_ticks_.store(end + kShare * (end - begin), std::memory_order_relaxed);
+  return {.used_bytes = total - free, .total_bytes = total, .ok = true};
+}
+
+bool Devices::too_soon() {
+  std::uint64_t const next = next_ticks_.load(std::memory_order_relaxed);
+  if (next == 0 || recorder().file().clock().now() >= next) return false;
+  if (!thinned_.exchange(true)) recorder().names().fact("reserved", "sampled");
+  return true;
+}
+
+void Devices::write_facts(std::uint8_t device, const Use& use) {
+  auto& names = recorder().names();
+  char name[256] = {};
+  CUdevice handle = 0;
+  if (call(&Driver::cuDeviceGet, &handle, static_cast<int>(device)) == CUDA_SUCCESS)
+    call(&Driver::cuDeviceGetName, name, static_cast<int>(sizeof name - 1), handle);
+  names.fact(key(device, "name"), name);
+  names.fact(key(device, "total_bytes"), std::to_string(use.total_bytes));
+  names.fact(key(device, "baseline_bytes"), std::to_string(use.used_bytes));
+  auto const dry_run = reinterpret_cast<int (*)()>(driver_symbol("softgpu_dry_run"));
+  names.fact(key(device, "software"), dry_run != nullptr ? "1" : "0");
+  if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
+}
+
+void Devices::meet(std::uint8_t device) {
+  State& state = states_[device % kMost];
+  if (state.met.exchange(true, std::memory_order_acq_rel)) return;
+  Use const use = ask();
+  if (!use.ok) {
+    state.met.store(false, std::memory_order_release);
+    return;
+  }
+  state.baseline_bytes.store(use.used_bytes, std::memory_order_relaxed);
+  write_facts(device, use);
+}
+
+void Devices::sample(std::uint8_t device) {
+  State& state = states_[device % kMost];
+  if (!state.met.load(std::memory_order_acquire) || too_soon()) return;
+  Use const use = ask();
+  if (!use.ok) return;
+  std::uint64_t const baseline = state.baseline_bytes.load(std::memory_order_relaxed);
+  std::uint64_t const reserved = use.used_bytes > baseline ? use.used_bytes - baseline : 0;
+  std::uint64_t const before = state.reserved_bytes.exchange(reserved, std::memory_order_relaxed);
+  if (reserved == before) return;
+  recorder().reserved_changed(reserved - before);
+  recorder().device_use({.device = device,
+                         .source = trace::DeviceUse::Driver,
+                         .used_bytes = use.used_bytes,
+                         .total_bytes = use.total_bytes,
+                         .process_bytes = reserved});
+}
+
+void Devices::begin_overhead(std::uint8_t device) {
+  if (known(device)) sample(device);
+}
+
+void Devices::end_overhead(std::uint8_t device) {
+  State& state = states_[device % kMost];
+  if (!known(device)) return;
+  Use const use = ask();
+  if (!use.ok) return;
+  std::uint64_t const accounted =
+      state.baseline_bytes.load(std::memory_order_relaxed) + state.reserved_bytes.load(std::memory_order_relaxed);
+  // What a module takes while another thread allocates cannot be told apart; the next sample puts the sum right.
+  state.baseline_bytes.fetch_add(use.used_bytes - accounted, std::memory_order_relaxed);
+}
+
+}  // namespace tidemark::interpose

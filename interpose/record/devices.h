@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver says of each device: facts once, and the bytes in use after every call that may have changed them.
+//
+// What a program's blocks have taken is not asked block by block but as a whole: in use, less what was in use before
+// the first block. So it is right whatever granules the driver works in and however many threads allocate at once. Any
+// thread, through the shield. Asking costs some hundred nanoseconds on the software device and may cost far more on a
+// card: where it does, it is done less often, so that it takes at most a twentieth of the time, and the trace says so.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace tidemark::interpose {
+
+// Where a call of this thread takes effect.
+struct Place {
+  std::uint64_t context = 0;  // 0: none is current
+  std::uint8_t device = 0;
+};
+Place current_place();
+
+class Devices {
+ public:
+  constexpr Devices() = default;
+  static constexpr std::size_t kMost = 64;
+
+  // Before a device's first block. The device's context must be current.
+  void meet(std::uint8_t device);
+  // After a call that changed what is in use on the current device.
+  void sample(std::uint8_t device);
+  // Around a call that takes memory which is not the program's: a module, a limit.
+  void begin_overhead(std::uint8_t device);
+  void end_overhead(std::uint8_t device);
+  bool known(std::uint8_t device) const { return states_[device % kMost].met.load(std::memory_order_acquire); }
+
+ private:
+  struct State {
+    std::atomic<bool> met{false};
+    std::atomic<std::uint64_t> baseline_bytes{0};  // in use, and not by the program's blocks
+    std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen
+  };
+  struct Use {
+    std::uint64_t used_bytes = 0, total_bytes = 0;
+    bool ok = false;
+  };
+  Use ask();
+  bool too_soon();
+  void write_facts(std::uint8_t device, const Use& use);
+
+  std::array<State, kMost> states_;
+  std::atomic<std::uint64_t> next_ticks_{0};  // not before, where asking is dear
+  std::atomic<bool> thinned_{false};
+};
+
+Devices& devices();
+
+}  // namespace tidemark::interpose

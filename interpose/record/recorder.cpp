@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/record/recorder.h"
+
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "interpose/record/thread.h"
+#include "interpose/scope/marks.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constinit Recorder the_recorder;
+
+using Counter = std::uint64_t;
+
+Counter add(Counter& field, Counter n) {
+  return std::atomic_ref(field).fetch_add(n, std::memory_order_relaxed) + n;
+}
+void subtract(Counter& field, Counter n) {
+  std::atomic_ref(field).fetch_sub(n, std::memory_order_relaxed);
+}
+void raise(Counter& field, Counter to) {
+  std::atomic_ref peak(field);
+  for (Counter now = peak.load(std::memory_order_relaxed); now < to;)
+    if (peak.compare_exchange_weak(now, to, std::memory_order_relaxed)) return;
+}
+
+// A name that is taken belongs to another process of the same launch, or to an earlier run.
+Result<void> create(trace::File& file, const Options& options) {
+  auto const pid = static_cast<std::uint32_t>(getpid());
+  std::string const path = expand_path(options.out, pid);
+  Result<void> created = file.create({.path = path, .mode = options.mode});
+  if (created.ok() || access(path.c_str(), F_OK) != 0) return created;
+  std::string const second = with_suffix(path, pid);
+  created = file.create({.path = second, .mode = options.mode});
+  for (std::uint64_t i = 2; i < 100 && !created.ok() && access(second.c_str(), F_OK) == 0; ++i)
+    created = file.create({.path = with_suffix(second, i), .mode = options.mode});
+  return created;
+}
+
+}  // namespace
+
+Recorder& recorder() {
+  return the_recorder;
+}
+
+Result<void> Recorder::start(const Options& options) {
+  if (auto created = create(file_, options); !created.ok()) return created;
+  if (!names_.start(file_) || !lanes_.start(file_))
+    return Error{Errc::OutOfMemory, "no memory for the trace's tables", ""};
+  return {};
+}
+
+trace::Lane* Recorder::lane() {
+  bool const fresh = this_thread().lane == nullptr;
+  trace::Lane* const lane = lanes_.mine();
+  if (lane == nullptr) {
+    file_.count_loss(trace::Loss::NoThread);
+    return nullptr;
+  }
+  if (Marks* const marks = this_thread().marks; fresh && marks != nullptr) {
+    if (std::uint32_t const path = marks->path(names_); path != 0) lane->enter(path);
+    lane->phase(marks->phase());
+  }
+  if (std::uint64_t const step = step_.load(std::memory_order_relaxed); lane->context().step != step) lane->step(step);
+  return lane;
+}
+
+void Recorder::count_in(const Owned& block) {
+  trace::Totals& totals = file_.header().totals;
+  add(totals.allocations, 1);
+  if (trace::on_device(block.block_class))
+    raise(totals.peak_live_bytes, add(totals.live_bytes, round_up(block.size_bytes, kLiveStep)));
+}
+
+void Recorder::count_out(const Owned& block) {
+  trace::Totals& totals = file_.header().totals;
+  add(totals.frees, 1);
+  if (trace::on_device(block.block_class)) subtract(totals.live_bytes, round_up(block.size_bytes, kLiveStep));
+}
+
+void Recorder::allocated(const Allocation& a) {
+  std::uint64_t const ticks = file_.clock().now_ordered();
+  Owned block{.size_bytes = a.size_bytes,
+              .context = a.context,
+              .parent = a.parent,
+              .block_class = a.block_class,
+              .device = a.device};
+  trace::Lane* const to = lane();
+  if (Marks* const marks = this_thread().marks; marks != nullptr) {
+    block.path = marks->path(names_);
+    block.phase = marks->phase();
+  }
+  if (!registry_.insert(a.address, block)) {
+    file_.count_loss(trace::Loss::Failed);
+    return;
+  }
+  count_in(block);
+  if (to == nullptr) return;
+  to->device(a.device);
+  to->stream(a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0));
+  to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
+               ticks);
+}
+
+Leaving Recorder::leave(trace::Space space, std::uint64_t address) {
+  Leaving leaving{.address = address};
+  if (auto const block = registry_.take(space, address)) {
+    leaving.known = true;
+    leaving.block = *block;
+  }
+  leaving.ticks = file_.clock().now_ordered();
+  return leaving;
+}
+
+void Recorder::record_free(trace::Lane& to, std::uint64_t address, const Owned& block, std::uint64_t ticks) {
+  to.device(block.device);
+  to.free_at({.address = address, .block_class = block.block_class}, ticks);
+}
+
+void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
+  if (!leaving.known) return;
+  count_out(leaving.block);
+  trace::Lane* const to = lane();
+  if (to == nullptr) return;
+  to->stream(stream == 0 ? 0 : names_.stream(stream, leaving.block.device, 0));
+  record_free(*to, leaving.address, leaving.block, leaving.ticks);
+}
+
+void Recorder::stayed(const Leaving& leaving) {
+  if (leaving.known && !registry_.insert(leaving.address, leaving.block)) file_.count_loss(trace::Loss::Failed);
+}
+
+void Recorder::context_ended(std::uint64_t context) {
+  std::uint64_t const ticks = file_.clock().now_ordered();
+  trace::Lane* const to = lane();
+  registry_.remove_if([&](std::uint64_t address, const Owned& block) {
+    if (block.context != context) return false;
+    count_out(block);
+    if (to != nullptr) record_free(*to, address, block, ticks);
+    return true;
+  });
+}
+
+void Recorder::tag(std::uint64_t address, trace::Kind kind, std::string_view name) {
+  if (!registry_.set_kind(trace::Space::Memory, address, kind)) return;
+  if (trace::Lane* const to = lane()) to->label(address, kind, name.empty() ? 0 : names_.string(name));
+}
+
+void Recorder::enter_layer() {
+  Marks* const marks = this_thread().marks;
+  std::uint32_t const path = marks->path(names_);
+  if (trace::Lane* const to = lane()) to->enter(path);
+}
+
+void Recorder::leave_layer() {
+  Marks* const marks = this_thread().marks;
+  if (trace::Lane* const to = lane()) to->leave(marks->path(names_));
+}
+
+void Recorder::phase_changed() {
+  if (trace::Lane* const to = lane()) to->phase(this_thread().marks->phase());
+}
+
+void Recorder::reserved_changed(std::uint64_t by) {
+  trace::Totals& totals = file_.header().totals;
+  raise(totals.peak_reserved_bytes, add(totals.reserved_bytes, by));
+}
+
+void Recorder::device_use(const trace::DeviceUse& use) {
+  if (trace::Lane* const to = lane()) to->device_use(use);
+}
+
+void Recorder::failure(trace::Failure failure, std::string_view text) {
+  failure.text = text.empty() ? 0 : names_.string(text);
+  if (trace::Lane* const to = lane()) to->failure(failure);
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a hook has seen to records in the trace, and the account that goes with them.
+//
+// Any thread; every call comes through the shield and only while recording(). An allocation is stamped after the real
+// call, a free before it: afterwards another thread may already own the address.
+//
+// Equations, at any instant without a call under way:
+//   totals.live_bytes = sum over live device blocks of their size rounded up to 512
+//   totals.allocations - totals.frees = number of live blocks of every class
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/process/options.h"
+#include "interpose/record/lanes.h"
+#include "interpose/record/registry.h"
+#include "trace/write/dictionary.h"
+#include "trace/write/file.h"
+
+namespace tidemark::interpose {
+
+inline constexpr std::uint64_t kLiveStep = 512;
+
+struct Allocation {
+  std::uint64_t address = 0;
+  std::uint64_t size_bytes = 0;
+  trace::Class block_class = trace::Class::Device;
+  std::uint8_t device = 0;
+  std::uint64_t context = 0;
+  std::uint64_t stream = 0;  // a handle; 0 for none
+  std::uint64_t parent = 0;  // the block that this one is a view of
+};
+
+// A block on its way out: taken from the account before the real call, put back if that fails.
+struct Leaving {
+  bool known = false;
+  std::uint64_t address = 0;
+  std::uint64_t ticks = 0;
+  Owned block;
+};
+
+class Recorder {
+ public:
+  constexpr Recorder() = default;
+
+  // Once. The file's directory entry is all that a failure leaves behind.
+  Result<void> start(const Options& options);
+
+  void allocated(const Allocation& a);
+  Leaving leave(trace::Space space, std::uint64_t address);
+  void left(const Leaving& leaving, std::uint64_t stream = 0);
+  void stayed(const Leaving& leaving);
+  // All blocks of a context are gone with it.
+  void context_ended(std::uint64_t context);
+
+  void tag(std::uint64_t address, trace::Kind kind, std::string_view name);
+  void enter_layer();
+  void leave_layer();
+  void phase_changed();
+  void step(std::uint64_t number) { step_.store(number, std::memory_order_relaxed); }
+
+  // What the device has given, by so much more (or, modulo 2^64, less) than before.
+  void reserved_changed(std::uint64_t by);
+  void device_use(const trace::DeviceUse& use);
+  void failure(trace::Failure failure, std::string_view text);
+  void count_loss(trace::Loss why) { file_.count_loss(why); }
+
+  trace::Dictionary& names() { return names_; }
+  trace::File& file() { return file_; }
+  Registry& registry() { return registry_; }
+
+ private:
+  // The calling thread's lane with its step, phase and layer up to date; null when there is none.
+  trace::Lane* lane();
+  void count_in(const Owned& block);
+  void count_out(const Owned& block);
+  void record_free(trace::Lane& lane, std::uint64_t address, const Owned& block, std::uint64_t ticks);
+
+  trace::File file_;
+  trace::Dictionary names_;
+  Lanes lanes_;
+  Registry registry_;
+  std::atomic<std::uint64_t> step_{0};
+};
+
+Recorder& recorder();
+
+}  // namespace tidemark::interpose
