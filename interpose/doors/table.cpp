@@ -16,7 +16,7 @@
   extern "C" __attribute__((visibility("hidden"))) std::remove_pointer_t<decltype(&::like)> tidemark_hook_##symbol;
 #define TIDEMARK_DRIVER_ENTRY(symbol, plain, version, twin, action, kind, stream) TIDEMARK_DECLARE(symbol, symbol)
 #define TIDEMARK_DRIVER_TWIN(symbol, plain, version, like, action, kind, stream) TIDEMARK_DECLARE(symbol, like)
-#include "hooked_driver_entries.inc"
+#include <hooked_driver_entries.inc>
 #undef TIDEMARK_DRIVER_ENTRY
 #undef TIDEMARK_DRIVER_TWIN
 
@@ -30,7 +30,7 @@ const Door kDoors[] = {
   {#symbol, #plain, version, false, reinterpret_cast<void*>(&tidemark_hook_##symbol)},
 #define TIDEMARK_DRIVER_TWIN(symbol, plain, version, like, action, kind, stream) \
   {#symbol, #plain, version, true, reinterpret_cast<void*>(&tidemark_hook_##symbol)},
-#include "hooked_driver_entries.inc"
+#include <hooked_driver_entries.inc>
 #undef TIDEMARK_DRIVER_ENTRY
 #undef TIDEMARK_DRIVER_TWIN
 };
