@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime's allocating functions. The driver's hooks beneath count the bytes; here the call gets the name that the
+// program knows it by, for the post-mortem.
+//
+// Each function exists twice, for callers of libcudart.so.12 and of .13: the generated exports bind them by version.
+#include <type_traits>
+
+#include "interpose/real/runtime.h"
+#include "interpose/record/thread.h"
+
+using namespace tidemark::interpose;
+
+namespace {
+
+template <int major, class... P>
+cudaError_t named(RuntimeFunction& function, P... arguments) {
+  auto const real = function.get<cudaError_t (*)(P...)>(major);
+  if (real == nullptr) return cudaErrorNotSupported;
+  Thread& thread = this_thread();
+  // No object with a destructor: what the real function calls may throw through here, and then the name is merely old.
+  const char* const outer = thread.call;
+  thread.call = function.name();
+  cudaError_t const result = real(arguments...);
+  thread.call = outer;
+  return result;
+}
+
+}  // namespace
+
+#define TIDEMARK_RUNTIME_EXPORT(major, name) \
+  extern "C" __attribute__((visibility("hidden"))) cudaError_t tidemark_hook##major##_##name
+// `like` is the name that the header declares: twins for the per-thread default stream have none of their own there.
+#define TIDEMARK_NAMED(name, like, parameters, ...)    \
+  static constinit RuntimeFunction real_##name(#name); \
+  TIDEMARK_RUNTIME_EXPORT(12, name) parameters {       \
+    return named<12>(real_##name, __VA_ARGS__);        \
+  }                                                    \
+  TIDEMARK_RUNTIME_EXPORT(13, name) parameters {       \
+    return named<13>(real_##name, __VA_ARGS__);        \
+  }                                                    \
+  static_assert(std::is_same_v<decltype(tidemark_hook13_##name), decltype(::like)>)
+
+TIDEMARK_NAMED(cudaMalloc, cudaMalloc, (void** out, size_t bytes), out, bytes);
+TIDEMARK_NAMED(cudaMallocPitch, cudaMallocPitch, (void** out, size_t* pitch, size_t width, size_t height), out, pitch,
+               width, height);
+TIDEMARK_NAMED(cudaMalloc3D, cudaMalloc3D, (cudaPitchedPtr * out, cudaExtent extent), out, extent);
+TIDEMARK_NAMED(cudaMallocManaged, cudaMallocManaged, (void** out, size_t bytes, unsigned int flags), out, bytes, flags);
+TIDEMARK_NAMED(cudaMallocHost, cudaMallocHost, (void** out, size_t bytes), out, bytes);
+TIDEMARK_NAMED(cudaHostAlloc, cudaHostAlloc, (void** out, size_t bytes, unsigned int flags), out, bytes, flags);
+TIDEMARK_NAMED(cudaHostRegister, cudaHostRegister, (void* block, size_t bytes, unsigned int flags), block, bytes,
+               flags);
+TIDEMARK_NAMED(cudaMallocArray, cudaMallocArray,
+               (cudaArray_t * out, const cudaChannelFormatDesc* format, size_t width, size_t height,
+                unsigned int flags),
+               out, format, width, height, flags);
+TIDEMARK_NAMED(cudaMalloc3DArray, cudaMalloc3DArray,
+               (cudaArray_t * out, const cudaChannelFormatDesc* format, cudaExtent extent, unsigned int flags), out,
+               format, extent, flags);
+TIDEMARK_NAMED(cudaMallocMipmappedArray, cudaMallocMipmappedArray,
+               (cudaMipmappedArray_t * out, const cudaChannelFormatDesc* format, cudaExtent extent, unsigned int levels,
+                unsigned int flags),
+               out, format, extent, levels, flags);
+TIDEMARK_NAMED(cudaMallocAsync, cudaMallocAsync, (void** out, size_t bytes, cudaStream_t stream), out, bytes, stream);
+TIDEMARK_NAMED(cudaMallocAsync_ptsz, cudaMallocAsync, (void** out, size_t bytes, cudaStream_t stream), out, bytes,
+               stream);
+TIDEMARK_NAMED(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync,
+               (void** out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream), out, bytes, pool, stream);
+TIDEMARK_NAMED(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync,
+               (void** out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream), out, bytes, pool, stream);
