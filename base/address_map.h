@@ -72,6 +72,12 @@ class AddressMap {
     for (std::size_t i = 0; i < capacity_; ++i)
       if (entries_[i].address != 0) f(entries_[i].address, entries_[i].value);
   }
+  // Gives the memory back; the map is empty then. (There is no destructor: maps in libraries outlive everything.)
+  void release() {
+    Reserved const before = Reserved::adopt(reinterpret_cast<std::byte*>(entries_), capacity_ * sizeof(Entry));
+    entries_ = nullptr;
+    capacity_ = count_ = 0;
+  }
 
  private:
   struct Entry {

@@ -26,7 +26,7 @@ CUDA_ARRAY3D_DESCRIPTOR with_depth(const CUDA_ARRAY_DESCRIPTOR& d) {
 TIDEMARK_HOOK(cuArrayCreate_v2)(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* shape) {
   std::uint64_t const bytes = shape == nullptr ? 0 : array_bytes(with_depth(*shape), 1);
   return allocate(
-      {.call = "cuArrayCreate", .size_bytes = bytes, .block_class = Class::Array},
+      {.call = "cuArrayCreate", .size_bytes = bytes, .block_class = Class::Array, .undo = undo_array},
       [&] { return call(&Driver::cuArrayCreate_v2, out, shape); },
       [&] { return Allocation{.address = number(*out), .size_bytes = bytes}; });
 }
@@ -34,7 +34,7 @@ TIDEMARK_HOOK(cuArrayCreate_v2)(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* shape
 TIDEMARK_HOOK(cuArray3DCreate_v2)(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
   std::uint64_t const bytes = shape == nullptr ? 0 : array_bytes(*shape, 1);
   return allocate(
-      {.call = "cuArray3DCreate", .size_bytes = bytes, .block_class = Class::Array},
+      {.call = "cuArray3DCreate", .size_bytes = bytes, .block_class = Class::Array, .undo = undo_array},
       [&] { return call(&Driver::cuArray3DCreate_v2, out, shape); },
       [&] { return Allocation{.address = number(*out), .size_bytes = bytes}; });
 }
@@ -43,7 +43,7 @@ TIDEMARK_HOOK(cuMipmappedArrayCreate)
 (CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* shape, unsigned int levels) {
   std::uint64_t const bytes = shape == nullptr ? 0 : array_bytes(*shape, levels);
   return allocate(
-      {.call = "cuMipmappedArrayCreate", .size_bytes = bytes, .block_class = Class::Array},
+      {.call = "cuMipmappedArrayCreate", .size_bytes = bytes, .block_class = Class::Array, .undo = undo_mipmap},
       [&] { return call(&Driver::cuMipmappedArrayCreate, out, shape, levels); },
       [&] { return Allocation{.address = number(*out), .size_bytes = bytes}; });
 }

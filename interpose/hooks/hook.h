@@ -22,10 +22,20 @@ struct Request {
   std::uint64_t size_bytes = 0;
   trace::Class block_class = trace::Class::Device;
   CUstream stream = nullptr;
+  int device = -1;                                // where it is not the current one
+  CUresult (*undo)(const Allocation&) = nullptr;  // gives the block back; for classes that are on the device's bill
+  void (*holder)(const Allocation&) = nullptr;    // told of the block before it is recorded
 };
 
-// After an allocation that the driver (or a limit) refused.
-void refused(const Request& request, const Place& place, CUresult error);
+// The two halves of an allocation, before and after the real call. The first says whether a limit lets it be made at
+// all, the second what the program is told: the driver's result, unless the limit turned out to be passed.
+bool may_ask(const Request& request, Place& place);
+CUresult asked(const Request& request, const Place& place, CUresult result, Allocation made);
+CUresult undo_memory(const Allocation& made);
+CUresult undo_array(const Allocation& made);
+CUresult undo_mipmap(const Allocation& made);
+CUresult undo_physical(const Allocation& made);
+
 // The size of the driver's block that begins at an address; 0 when it does not say.
 std::uint64_t block_bytes(CUdeviceptr block);
 // A call from a signal handler that interrupted us: counted, not recorded.
@@ -36,25 +46,15 @@ template <class Real, class Block>
 CUresult allocate(const Request& request, Real real, Block block) {
   if (!ready()) return real();
   Place place;
-  bool const seen = shield([&] {
-    place = current_place();
-    if (place.context != 0) devices().meet(place.device);
-  });
-  CUresult const result = real();
+  bool within = true;
+  bool const seen = shield([&] { within = may_ask(request, place); });
+  if (!within) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = real();
   if (!seen) {
     count_reentered();
     return result;
   }
-  shield([&] {
-    if (result != CUDA_SUCCESS) return refused(request, place, result);
-    Allocation made = block();
-    made.block_class = request.block_class;
-    made.device = place.device;
-    made.context = place.context;
-    made.stream = reinterpret_cast<std::uint64_t>(request.stream);
-    recorder().allocated(made);
-    if (trace::on_device(made.block_class)) devices().sample(place.device);
-  });
+  shield([&] { result = asked(request, place, result, result == CUDA_SUCCESS ? block() : Allocation{}); });
   return result;
 }
 

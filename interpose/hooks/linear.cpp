@@ -8,7 +8,8 @@ using tidemark::trace::Space;
 
 TIDEMARK_HOOK(cuMemAlloc_v2)(CUdeviceptr* out, size_t bytes) {
   return allocate(
-      {.call = "cuMemAlloc", .size_bytes = bytes}, [&] { return call(&Driver::cuMemAlloc_v2, out, bytes); },
+      {.call = "cuMemAlloc", .size_bytes = bytes, .undo = undo_memory},
+      [&] { return call(&Driver::cuMemAlloc_v2, out, bytes); },
       [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
 }
 
@@ -16,7 +17,7 @@ TIDEMARK_HOOK(cuMemAllocPitch_v2)
 (CUdeviceptr* out, size_t* pitch, size_t width_bytes, size_t height, unsigned int element_bytes) {
   // What is given are whole rows of the pitch.
   return allocate(
-      {.call = "cuMemAllocPitch", .size_bytes = width_bytes * height},
+      {.call = "cuMemAllocPitch", .size_bytes = width_bytes * height, .undo = undo_memory},
       [&] { return call(&Driver::cuMemAllocPitch_v2, out, pitch, width_bytes, height, element_bytes); },
       [&] { return Allocation{.address = *out, .size_bytes = *pitch * height}; });
 }

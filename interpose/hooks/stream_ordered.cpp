@@ -25,8 +25,9 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
     expect_graph_memory();
     return real();
   }
-  return allocate({.call = name, .size_bytes = bytes, .block_class = Class::Pool, .stream = stream}, real,
-                  [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
+  return allocate(
+      {.call = name, .size_bytes = bytes, .block_class = Class::Pool, .stream = stream, .undo = undo_memory}, real,
+      [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
 }
 
 template <class Real>

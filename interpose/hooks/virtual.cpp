@@ -47,14 +47,12 @@ void change_holds(std::uint64_t handle, std::uint64_t ticks, Change change) {
   if (leaving.known && current_place().context != 0) devices().sample(leaving.block.device);
 }
 
-void created(CUmemGenericAllocationHandle handle, std::size_t bytes, Class block_class, std::uint8_t device) {
-  {
-    std::scoped_lock const guard(lock);
-    Holds* const fresh = holds.insert(handle);
-    if (fresh == nullptr) return recorder().count_loss(trace::Loss::Failed);
-    *fresh = {.handles = 1};
-  }
-  recorder().allocated({.address = handle, .size_bytes = bytes, .block_class = block_class, .device = device});
+// A fresh physical block is held by its handle.
+void hold(const Allocation& made) {
+  std::scoped_lock const guard(lock);
+  Holds* const fresh = holds.insert(made.address);
+  if (fresh == nullptr) return recorder().count_loss(trace::Loss::Failed);
+  *fresh = {.handles = 1};
 }
 
 // Takes every mapping in a range off the account, and calls f(physical block) for each.
@@ -90,23 +88,18 @@ TIDEMARK_HOOK(cuMemAddressFree)(CUdeviceptr begin, size_t bytes) {
 
 TIDEMARK_HOOK(cuMemCreate)
 (CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* properties, unsigned long long flags) {
-  if (!ready()) return call(&Driver::cuMemCreate, out, bytes, properties, flags);
-  bool const on_device = properties != nullptr && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  Place place;
-  shield([&] {
-    place = current_place();
-    if (place.context != 0) devices().meet(place.device);
-  });
-  auto const device = on_device ? static_cast<std::uint8_t>(properties->location.id) : place.device;
-  CUresult const result = call(&Driver::cuMemCreate, out, bytes, properties, flags);
-  shield([&] {
-    Class const block_class = on_device ? Class::Physical : Class::Pinned;
-    if (result != CUDA_SUCCESS)
-      return refused({.call = "cuMemCreate", .size_bytes = bytes, .block_class = block_class}, place, result);
-    created(*out, bytes, block_class, device);
-    if (place.context != 0 && on_device && device == place.device) devices().sample(device);
-  });
-  return result;
+  auto const real = [&] { return call(&Driver::cuMemCreate, out, bytes, properties, flags); };
+  // Memory of the host lies on no device's bill. The device is the one that was named, whatever context is current.
+  if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return allocate({.call = "cuMemCreate", .size_bytes = bytes, .block_class = Class::Pinned, .holder = hold}, real,
+                    [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
+  return allocate({.call = "cuMemCreate",
+                   .size_bytes = bytes,
+                   .block_class = Class::Physical,
+                   .device = properties->location.id,
+                   .undo = undo_physical,
+                   .holder = hold},
+                  real, [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
 }
 
 TIDEMARK_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) {
@@ -127,10 +120,11 @@ TIDEMARK_HOOK(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle* out, vo
 
 TIDEMARK_HOOK(cuMemImportFromShareableHandle)
 (CUmemGenericAllocationHandle* out, void* from, CUmemAllocationHandleType type) {
-  CUresult const result = call(&Driver::cuMemImportFromShareableHandle, out, from, type);
   // The bytes are somebody else's, and only its mappings will tell how many.
-  if (result == CUDA_SUCCESS && ready()) shield([&] { created(*out, 0, Class::Imported, current_place().device); });
-  return result;
+  return allocate(
+      {.call = "cuMemImportFromShareableHandle", .block_class = Class::Imported, .holder = hold},
+      [&] { return call(&Driver::cuMemImportFromShareableHandle, out, from, type); },
+      [&] { return Allocation{.address = *out}; });
 }
 
 TIDEMARK_HOOK(cuMemMap)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "interpose/process/facts.h"
 #include "interpose/record/recorder.h"
+#include "interpose/watch/sampler.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -18,6 +19,7 @@ constinit Options* the_options = nullptr;  // never taken down: hooks run until 
 // The driver takes itself down in a handler of its own: no CUDA call here.
 void at_exit() {
   if (!recording()) return;
+  stop_sampler();
   shield([] {
     trace::File& file = recorder().file();
     trace::Totals const totals = file.header().totals;

@@ -3,8 +3,11 @@
 
 #include <string>
 
+#include "interpose/limit/limit.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/recorder.h"
+#include "interpose/watch/nvml.h"
+#include "interpose/watch/sampler.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -17,6 +20,14 @@ constexpr std::uint64_t kShare = 20;
 
 std::string key(std::uint8_t device, const char* what) {
   return "device." + std::to_string(device) + "." + what;
+}
+
+// How much of what is in use before the first block is this process's own: its context. Only a limit needs to know it
+// at once; opening NVML takes its time on a card. Where nobody says, the process is taken to be alone.
+std::uint64_t context_bytes(std::uint8_t device, std::uint64_t used_bytes) {
+  if (limit_bytes() == 0) return used_bytes;
+  auto const use = nvml().use(device);
+  return use && use->process_bytes != 0 ? use->process_bytes : used_bytes;
 }
 
 }  // namespace
@@ -49,7 +60,7 @@ Devices::Use Devices::ask() {
 
 bool Devices::too_soon() {
   std::uint64_t const next = next_ticks_.load(std::memory_order_relaxed);
-  if (next == 0 || recorder().file().clock().now() >= next) return false;
+  if (next == 0 || limit_bytes() != 0 || recorder().file().clock().now() >= next) return false;
   if (!thinned_.exchange(true)) recorder().names().fact("reserved", "sampled");
   return true;
 }
@@ -69,25 +80,28 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
 }
 
 void Devices::meet(std::uint8_t device) {
-  State& state = states_[device % kMost];
-  if (state.met.exchange(true, std::memory_order_acq_rel)) return;
+  State& s = state(device);
+  if (s.met.exchange(true, std::memory_order_acq_rel)) return;
   Use const use = ask();
   if (!use.ok) {
-    state.met.store(false, std::memory_order_release);
+    s.met.store(false, std::memory_order_release);
     return;
   }
-  state.baseline_bytes.store(use.used_bytes, std::memory_order_relaxed);
+  s.baseline_bytes.store(use.used_bytes, std::memory_order_relaxed);
+  s.overhead_bytes.store(context_bytes(device, use.used_bytes), std::memory_order_relaxed);
+  s.total_bytes.store(use.total_bytes, std::memory_order_relaxed);
   write_facts(device, use);
+  start_sampler();
 }
 
 void Devices::sample(std::uint8_t device) {
-  State& state = states_[device % kMost];
-  if (!state.met.load(std::memory_order_acquire) || too_soon()) return;
+  State& s = state(device);
+  if (!s.met.load(std::memory_order_acquire) || too_soon()) return;
   Use const use = ask();
   if (!use.ok) return;
-  std::uint64_t const baseline = state.baseline_bytes.load(std::memory_order_relaxed);
+  std::uint64_t const baseline = s.baseline_bytes.load(std::memory_order_relaxed);
   std::uint64_t const reserved = use.used_bytes > baseline ? use.used_bytes - baseline : 0;
-  std::uint64_t const before = state.reserved_bytes.exchange(reserved, std::memory_order_relaxed);
+  std::uint64_t const before = s.reserved_bytes.exchange(reserved, std::memory_order_relaxed);
   if (reserved == before) return;
   recorder().reserved_changed(reserved - before);
   recorder().device_use({.device = device,
@@ -102,14 +116,15 @@ void Devices::begin_overhead(std::uint8_t device) {
 }
 
 void Devices::end_overhead(std::uint8_t device) {
-  State& state = states_[device % kMost];
+  State& s = state(device);
   if (!known(device)) return;
   Use const use = ask();
   if (!use.ok) return;
   std::uint64_t const accounted =
-      state.baseline_bytes.load(std::memory_order_relaxed) + state.reserved_bytes.load(std::memory_order_relaxed);
+      s.baseline_bytes.load(std::memory_order_relaxed) + s.reserved_bytes.load(std::memory_order_relaxed);
   // What a module takes while another thread allocates cannot be told apart; the next sample puts the sum right.
-  state.baseline_bytes.fetch_add(use.used_bytes - accounted, std::memory_order_relaxed);
+  s.baseline_bytes.fetch_add(use.used_bytes - accounted, std::memory_order_relaxed);
+  s.overhead_bytes.fetch_add(use.used_bytes - accounted, std::memory_order_relaxed);
 }
 
 }  // namespace tidemark::interpose

@@ -26,19 +26,36 @@ class Devices {
 
   // Before a device's first block. The device's context must be current.
   void meet(std::uint8_t device);
-  // After a call that changed what is in use on the current device.
+  // After a call that changed what is in use on the current device. With a limit every call is followed up.
   void sample(std::uint8_t device);
   // Around a call that takes memory which is not the program's: a module, a limit.
   void begin_overhead(std::uint8_t device);
   void end_overhead(std::uint8_t device);
-  bool known(std::uint8_t device) const { return states_[device % kMost].met.load(std::memory_order_acquire); }
+  bool known(std::uint8_t device) const { return state(device).met.load(std::memory_order_acquire); }
+
+  // Live blocks, as the recorder counts them.
+  void count_live(std::uint8_t device, std::uint64_t by) {
+    state(device).live_bytes.fetch_add(by, std::memory_order_relaxed);
+  }
+  std::uint64_t live_bytes(std::uint8_t device) const { return get(state(device).live_bytes); }
+  // What the device has given for the program's blocks, as last seen.
+  std::uint64_t reserved_bytes(std::uint8_t device) const { return get(state(device).reserved_bytes); }
+  // What this process takes beside its blocks: its context and its modules.
+  std::uint64_t overhead_bytes(std::uint8_t device) const { return get(state(device).overhead_bytes); }
+  std::uint64_t total_bytes(std::uint8_t device) const { return get(state(device).total_bytes); }
 
  private:
   struct State {
     std::atomic<bool> met{false};
     std::atomic<std::uint64_t> baseline_bytes{0};  // in use, and not by the program's blocks
+    std::atomic<std::uint64_t> overhead_bytes{0};  // of that, this process's
     std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen
+    std::atomic<std::uint64_t> live_bytes{0};
+    std::atomic<std::uint64_t> total_bytes{0};
   };
+  static std::uint64_t get(const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); }
+  State& state(std::uint8_t device) { return states_[device % kMost]; }
+  const State& state(std::uint8_t device) const { return states_[device % kMost]; }
   struct Use {
     std::uint64_t used_bytes = 0, total_bytes = 0;
     bool ok = false;

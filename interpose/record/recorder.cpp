@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "interpose/record/devices.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
 
@@ -70,14 +71,19 @@ trace::Lane* Recorder::lane() {
 void Recorder::count_in(const Owned& block) {
   trace::Totals& totals = file_.header().totals;
   add(totals.allocations, 1);
-  if (trace::on_device(block.block_class))
-    raise(totals.peak_live_bytes, add(totals.live_bytes, round_up(block.size_bytes, kLiveStep)));
+  if (!trace::on_device(block.block_class)) return;
+  std::uint64_t const live = round_up(block.size_bytes, kLiveStep);
+  devices().count_live(block.device, live);
+  raise(totals.peak_live_bytes, add(totals.live_bytes, live));
 }
 
 void Recorder::count_out(const Owned& block) {
   trace::Totals& totals = file_.header().totals;
   add(totals.frees, 1);
-  if (trace::on_device(block.block_class)) subtract(totals.live_bytes, round_up(block.size_bytes, kLiveStep));
+  if (!trace::on_device(block.block_class)) return;
+  std::uint64_t const live = round_up(block.size_bytes, kLiveStep);
+  devices().count_live(block.device, 0 - live);
+  subtract(totals.live_bytes, live);
 }
 
 void Recorder::allocated(const Allocation& a) {

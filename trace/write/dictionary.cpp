@@ -74,7 +74,8 @@ bool Dictionary::Table::insert(std::uint64_t hash, const Slot* record) {
 
 bool Dictionary::start(File& file) {
   file_ = &file;
-  return strings_.reserve() && paths_.reserve() && stacks_.reserve() && streams_.reserve();
+  by_id_ = reinterpret_cast<const Slot**>(Reserved::map(kIndexed * sizeof(const Slot*)).release());
+  return by_id_ != nullptr && strings_.reserve() && paths_.reserve() && stacks_.reserve() && streams_.reserve();
 }
 
 // With the lock held. A chunk's last slot stays zero and ends it.
@@ -121,8 +122,42 @@ std::uint32_t Dictionary::intern(Table& table, std::uint64_t hash, Matches match
   std::scoped_lock const guard(lock_);
   if (const Slot* found = table.find(hash, matches)) return id_of(found);
   Slot* const written = write(next_id_);
-  if (written == nullptr || !table.insert(hash, written)) return 0;
-  return next_id_++;
+  if (written == nullptr) return 0;
+  std::uint32_t const id = next_id_++;  // taken, even if the table is full and the name will be written again
+  if (id < kIndexed) std::atomic_ref(by_id_[id]).store(written, std::memory_order_release);
+  table.insert(hash, written);
+  return id;
+}
+
+const Slot* Dictionary::record_of(std::uint32_t id, Tag tag) const {
+  if (id == 0 || id >= kIndexed) return nullptr;
+  const Slot* const record = std::atomic_ref(by_id_[id]).load(std::memory_order_acquire);
+  return record != nullptr && tag_of(record->first) == tag ? record : nullptr;
+}
+
+std::size_t Dictionary::path_text(std::uint32_t id, std::span<char> out) const {
+  constexpr int kDeepest = 64;
+  std::string_view parts[kDeepest];
+  int count = 0;
+  while (count < kDeepest) {
+    const Slot* const path = record_of(id, Tag::Path);
+    if (path == nullptr) break;
+    auto const record = decode<Path>(path);
+    const Slot* const name = record_of(static_cast<std::uint32_t>(record.name), Tag::String);
+    if (name != nullptr) parts[count++] = text_of(name);
+    id = static_cast<std::uint32_t>(record.parent);
+  }
+  std::size_t length = 0;
+  auto const append = [&](std::string_view text) {
+    text = text.substr(0, out.size() - length);
+    std::copy(text.begin(), text.end(), out.begin() + static_cast<std::ptrdiff_t>(length));
+    length += text.size();
+  };
+  for (int i = count; i > 0; --i) {
+    if (i != count) append(".");
+    append(parts[i - 1]);
+  }
+  return length;
 }
 
 std::uint32_t Dictionary::string(std::string_view text) {

@@ -34,6 +34,9 @@ class Dictionary {
   // Not interned: a later fact with the same key stands beside the earlier one, and readers take the last.
   void fact(std::string_view key, std::string_view value);
 
+  // A layer's dotted name, cut to what fits; the number of bytes. For what is said while the program runs.
+  std::size_t path_text(std::uint32_t id, std::span<char> out) const;
+
  private:
   struct Entry {
     std::atomic<std::uint64_t> hash;  // 0: free; written last
@@ -60,11 +63,14 @@ class Dictionary {
   template <class R>
   Slot* write_fixed(const R& record);
   Slot* space(std::size_t slots);
+  const Slot* record_of(std::uint32_t id, Tag tag) const;
 
   File* file_ = nullptr;
   SpinLock lock_;
   Slot *at_ = nullptr, *end_ = nullptr;
   std::uint32_t next_id_ = 1;
+  static constexpr std::size_t kIndexed = std::size_t{1} << 22;
+  const Slot** by_id_ = nullptr;
   Table strings_, paths_, stacks_, streams_;
 };
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/oom/post_mortem.h"
+
+#include <stdio.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "base/spin_lock.h"
+#include "interpose/limit/limit.h"
+#include "interpose/oom/owners.h"
+#include "interpose/oom/page.h"
+#include "interpose/oom/verdict.h"
+#include "interpose/real/driver.h"
+#include "interpose/record/devices.h"
+#include "interpose/record/recorder.h"
+#include "interpose/record/thread.h"
+#include "interpose/scope/marks.h"
+#include "interpose/watch/nvml.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constexpr std::uint64_t kPauseNs = 1'000'000'000;
+
+// Whether a second has passed since the last one was said.
+bool may_speak() {
+  static constinit std::atomic<std::uint64_t> next{0};
+  std::uint64_t const now = trace::monotonic_now_ns();
+  std::uint64_t due = next.load(std::memory_order_relaxed);
+  return now >= due && next.compare_exchange_strong(due, now + kPauseNs, std::memory_order_relaxed);
+}
+
+struct LayerName {
+  char text[160] = {};
+  explicit LayerName(std::uint32_t path) {
+    std::size_t const n = recorder().names().path_text(path, {text, sizeof text - 1});
+    if (n == 0) snprintf(text, sizeof text, "(unscoped)");
+  }
+};
+
+std::string size(std::uint64_t bytes) {
+  return format_bytes({bytes});  // short enough to need no memory
+}
+
+// What neither this program's blocks nor its own context hold. Where NVML does not tell, everything that was there
+// before the first block counts as the context.
+std::uint64_t others_bytes(std::uint8_t device, std::uint64_t used) {
+  auto const use = nvml().use(device);
+  std::uint64_t const own = use && use->process_bytes != 0
+                                ? use->process_bytes
+                                : devices().reserved_bytes(device) + devices().overhead_bytes(device);
+  return used > own ? used - own : 0;
+}
+
+Shortage measure(const Refusal& refusal) {
+  std::size_t free = 0, total = 0;
+  if (refusal.has_context) call(&Driver::cuMemGetInfo_v2, &free, &total);
+  Capacity const seen = limited(refusal.device, {.free_bytes = free, .total_bytes = total});
+  return {.wanted_bytes = refusal.size_bytes,
+          .total_bytes = seen.total_bytes,
+          .free_bytes = seen.free_bytes,
+          .live_bytes = devices().live_bytes(refusal.device),
+          .reserved_bytes = devices().reserved_bytes(refusal.device),
+          .others_bytes = others_bytes(refusal.device, total - free)};
+}
+
+void write_request(Page& page, const Refusal& refusal, const Shortage& s) {
+  Marks* const marks = this_thread().marks;
+  LayerName const layer(marks == nullptr ? 0 : marks->path(recorder().names()));
+  trace::Phase const phase = marks == nullptr ? trace::Phase::Other : marks->phase();
+  page.line("out of memory on device %u (%s%s)", refusal.device, size(s.total_bytes).c_str(),
+            limit_bytes() != 0 ? ", set by the limit" : "");
+  page.line("  wanted    %s by %s in %s, phase %.*s", size(s.wanted_bytes).c_str(), refusal.call, layer.text,
+            static_cast<int>(trace::name(phase).size()), trace::name(phase).data());
+  page.line("  there is  %s free; this program's blocks: %s live, %s reserved; its context %s; other processes %s",
+            size(s.free_bytes).c_str(), size(s.live_bytes).c_str(), size(s.reserved_bytes).c_str(),
+            size(devices().overhead_bytes(refusal.device)).c_str(), size(s.others_bytes).c_str());
+}
+
+void write_verdict(Page& page, const Shortage& s) {
+  switch (judge(s)) {
+    case Verdict::TooLarge:
+      page.line("  verdict   too large: one block of %s can never fit on this device", size(s.wanted_bytes).c_str());
+      break;
+    case Verdict::Fragmentation:
+      page.line("  verdict   fragmentation: %s reserved but not in use, and %s free, in pieces too small for %s",
+                size(idle_bytes(s)).c_str(), size(s.free_bytes).c_str(), size(s.wanted_bytes).c_str());
+      break;
+    case Verdict::Others:
+      page.line("  verdict   other processes hold the device: %s are theirs", size(s.others_bytes).c_str());
+      break;
+    case Verdict::Shortage: {
+      std::uint64_t const there = s.free_bytes + idle_bytes(s);
+      page.line("  verdict   shortage: %s more than there is", size(s.wanted_bytes - there).c_str());
+      break;
+    }
+  }
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+template <std::size_t n>
+void write_sums(Page& page, const char* title, const std::array<std::uint64_t, n>& sums,
+                const std::array<std::string_view, n>& names, std::uint64_t whole) {
+  char row[256] = {};
+  int at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (sums[i] == 0) continue;
+    at += snprintf(row + at, sizeof row - static_cast<std::size_t>(at), "%s%.*s %s (%.0f %%)", at == 0 ? "" : ", ",
+                   static_cast<int>(names[i].size()), names[i].data(), size(sums[i]).c_str(), percent(sums[i], whole));
+    if (static_cast<std::size_t>(at) >= sizeof row) break;
+  }
+  if (at > 0) page.line("  %-9s %s", title, row);
+}
+
+void write_owners(Page& page, const Owners& owners) {
+  if (owners.live_bytes == 0) return;
+  page.line("  largest owners, of %s live:", size(owners.live_bytes).c_str());
+  for (LayerSum const& layer : owners.layers)
+    if (layer.live_bytes != 0)
+      page.line("    %10s  %4.1f %%  %s (%llu blocks)", size(layer.live_bytes).c_str(),
+                percent(layer.live_bytes, owners.live_bytes), LayerName(layer.path).text,
+                static_cast<unsigned long long>(layer.blocks));
+  if (owners.other_layers_bytes != 0)
+    page.line("    %10s  %4.1f %%  all other layers", size(owners.other_layers_bytes).c_str(),
+              percent(owners.other_layers_bytes, owners.live_bytes));
+  write_sums(page, "by kind", owners.kinds, trace::kKindNames, owners.live_bytes);
+  write_sums(page, "by phase", owners.phases, trace::kPhaseNames, owners.live_bytes);
+}
+
+void write_advice(Page& page, const Shortage& s, const Owners& owners) {
+  auto const kind = [&](trace::Kind k) { return owners.kinds[static_cast<std::size_t>(k)]; };
+  page.line("  what to try");
+  switch (judge(s)) {
+    case Verdict::TooLarge:
+      page.line("    - split the block: a smaller batch, chunks of the loss or of the logits");
+      break;
+    case Verdict::Fragmentation:
+      page.line(
+          "    - PyTorch: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; other programs: allocate large blocks "
+          "first, and keep them");
+      page.line("    - a batch slightly smaller, of a constant size from step to step");
+      break;
+    case Verdict::Others: page.line("    - see who they are with nvidia-smi, and end or move them"); break;
+    case Verdict::Shortage:
+      if (2 * kind(trace::Kind::Activation) >= owners.live_bytes)
+        page.line(
+            "    - activations are the most of it: checkpointing, mixed precision, a smaller batch with accumulation");
+      else if (3 * kind(trace::Kind::Optimizer) >= owners.live_bytes)
+        page.line("    - the optimizer's state is large: a leaner optimizer (8-bit Adam, Adafactor, plain momentum)");
+      else
+        page.line(
+            "    - a smaller batch with gradient accumulation; mixed precision; checkpointing of the largest layers");
+      break;
+  }
+  page.line("    - what was alive, and since when: tidemark report %s", recorder().file().path());
+}
+
+}  // namespace
+
+void report_refusal(const Refusal& refusal) {
+  Shortage const shortage = measure(refusal);
+  Page page;
+  if (may_speak()) {
+    Owners const owners = find_owners(refusal.device);
+    write_request(page, refusal, shortage);
+    write_verdict(page, shortage);
+    write_owners(page, owners);
+    write_advice(page, shortage, owners);
+    say("tidemark", page.text().substr(0, page.text().size() - 1));
+  }
+  recorder().failure({.block_class = static_cast<std::uint64_t>(refusal.block_class),
+                      .device = refusal.device,
+                      .error = static_cast<std::uint64_t>(refusal.error),
+                      .size_bytes = refusal.size_bytes,
+                      .free_bytes = shortage.free_bytes},
+                     page.text());
+}
+
+}  // namespace tidemark::interpose

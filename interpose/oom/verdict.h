@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why an allocation failed, out of a few numbers. Pure: the same numbers always give the same verdict.
+#pragma once
+#include <cstdint>
+
+namespace tidemark::interpose {
+
+struct Shortage {
+  std::uint64_t wanted_bytes = 0;
+  std::uint64_t total_bytes = 0;     // the card's, or the limit's; 0: not known
+  std::uint64_t free_bytes = 0;      // on the device
+  std::uint64_t live_bytes = 0;      // this program's blocks
+  std::uint64_t reserved_bytes = 0;  // what the device has given for them
+  std::uint64_t others_bytes = 0;    // of other processes
+};
+
+enum class Verdict : unsigned char {
+  TooLarge,       // more than the whole card
+  Fragmentation,  // the bytes are there, in pieces that are too small
+  Others,         // without the other processes there would be room
+  Shortage,       // the program needs more than there is
+};
+
+// What is reserved and not in use.
+constexpr std::uint64_t idle_bytes(const Shortage& s) {
+  return s.reserved_bytes > s.live_bytes ? s.reserved_bytes - s.live_bytes : 0;
+}
+
+constexpr Verdict judge(const Shortage& s) {
+  if (s.total_bytes != 0 && s.wanted_bytes > s.total_bytes) return Verdict::TooLarge;
+  // Free bytes count too: a driver that had them in one piece would have given them.
+  if (idle_bytes(s) + s.free_bytes >= s.wanted_bytes) return Verdict::Fragmentation;
+  if (s.others_bytes + s.free_bytes + idle_bytes(s) >= s.wanted_bytes && s.others_bytes >= s.reserved_bytes)
+    return Verdict::Others;
+  return Verdict::Shortage;
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/watch/sampler.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/process/process.h"
+#include "interpose/record/devices.h"
+#include "interpose/record/recorder.h"
+#include "interpose/watch/nvml.h"
+
+namespace tidemark::interpose {
+namespace {
+
+constexpr long kPeriodNs = 100'000'000;
+
+constinit std::atomic<bool> begun{false};
+constinit std::atomic<std::uint32_t> stopping{0}, stopped{0};
+constinit pthread_t thread{};
+
+void wait_for(std::atomic<std::uint32_t>& word, long ns) {
+  timespec const timeout{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  if (word.load(std::memory_order_acquire) == 0) syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
+}
+void announce(std::atomic<std::uint32_t>& word) {
+  word.store(1, std::memory_order_release);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+struct Seen {
+  std::uint64_t used_bytes = 0, process_bytes = 0;
+};
+
+void sample(std::array<Seen, Devices::kMost>& before) {
+  for (std::size_t i = 0; i < Devices::kMost; ++i) {
+    auto const device = static_cast<std::uint8_t>(i);
+    if (!devices().known(device)) continue;
+    auto const use = nvml().use(device);
+    // A sample that says nothing new is not written: days of idling cost nothing.
+    if (!use || (before[i].used_bytes == use->used_bytes && before[i].process_bytes == use->process_bytes)) continue;
+    before[i] = {use->used_bytes, use->process_bytes};
+    recorder().device_use({.device = device,
+                           .source = trace::DeviceUse::Nvml,
+                           .used_bytes = use->used_bytes,
+                           .total_bytes = use->total_bytes,
+                           .process_bytes = use->process_bytes});
+  }
+}
+
+void* run(void*) {
+  static constinit std::array<Seen, Devices::kMost> before{};
+  bool open = false;
+  shield([&] {
+    open = nvml().open();
+    recorder().names().fact("nvml", nvml().why());
+  });
+  while (open && stopping.load(std::memory_order_acquire) == 0 && recording()) {
+    shield([] { sample(before); });
+    wait_for(stopping, kPeriodNs);
+  }
+  announce(stopped);
+  return nullptr;
+}
+
+}  // namespace
+
+void start_sampler() {
+  if (begun.exchange(true)) return;
+  // The new thread inherits the mask: no signal of the program's is ever handled on it.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (pthread_create(&thread, &attributes, run, nullptr) != 0) announce(stopped);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void stop_sampler() {
+  if (!begun.load() || !recording()) return;
+  announce(stopping);
+  wait_for(stopped, kPeriodNs);
+}
+
+}  // namespace tidemark::interpose
