@@ -68,6 +68,23 @@ def run(command, source):
     return done.stdout
 
 
+SIZES = """
+template <class T, class = void> struct size_or_0 { static constexpr unsigned long value = 0; };
+template <class T> struct size_or_0<T, decltype(void(sizeof(T)))> { static constexpr unsigned long value = sizeof(T); };
+"""
+
+
+def sizes(compiler, includes, include_dirs, defines, types):
+    """{type: its size in bytes}, 0 for an incomplete type. Read from assembly: nothing is run."""
+    source = "".join(f"#include <{h}>\n" for h in includes) + SIZES
+    source += "".join(f'extern "C" const unsigned long size_of_{t} = 1 + size_or_0<{t}>::value;\n' for t in types)
+    command = [*compiler, "-S", "-O0", "-w", "-x", "c++", "-std=c++20", *(f"-I{d}" for d in include_dirs), *(f"-D{d}" for d in defines)]
+    found = re.findall(r"^size_of_(\w+):\s+\.quad\s+(\d+)", run([*command, "-o", "-", "-"], source), re.MULTILINE)
+    if len(found) != len(types):
+        raise HeaderError(f"sizes of {len(types)} types asked, {len(found)} found")
+    return {name: int(size) - 1 for name, size in found}  # counted from 1: an assembler text has no digits for 0
+
+
 def statements(text):
     """Splits preprocessed C or C++ into top-level statements, each a list of tokens; bodies become the token '{}'."""
     tokens = TOKEN.findall(re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE))  # pragmas survive preprocessing
