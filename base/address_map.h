@@ -55,18 +55,6 @@ class AddressMap {
     --count_;
     return true;
   }
-  // Erases every entry for which f(address, value) is true; f is asked once for each.
-  template <class F>
-  void remove_if(F f) {
-    std::size_t doomed = 0;
-    Reserved const memory = Reserved::map((count_ + 1) * sizeof(std::uint64_t));
-    auto* const addresses = reinterpret_cast<std::uint64_t*>(memory.data());
-    if (addresses == nullptr) return;
-    for_each([&](std::uint64_t address, const Value& value) {
-      if (f(address, value)) addresses[doomed++] = address;
-    });
-    for (std::size_t i = 0; i < doomed; ++i) erase(addresses[i]);
-  }
   template <class F>
   void for_each(F f) const {
     for (std::size_t i = 0; i < capacity_; ++i)

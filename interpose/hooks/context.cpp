@@ -15,26 +15,37 @@ std::atomic<std::uint64_t>& primary_of(CUdevice device) {
   return primary[static_cast<std::size_t>(device) % Devices::kMost];
 }
 
-void ended(std::uint64_t context, std::uint8_t device) {
-  if (context == 0 || !recording()) return;
+// Frees are stamped before the real call: afterwards another thread may own the addresses.
+std::uint64_t before_end() {
+  return recording() ? recorder().file().clock().now_ordered() : 0;
+}
+
+void ended(std::uint64_t context, std::uint64_t ticks) {
+  if (context == 0 || ticks == 0) return;
   shield([&] {
-    recorder().context_ended(context);
-    if (current_place().context != 0) devices().sample(device);
+    recorder().context_ended(context, ticks);
+    if (Place const place = current_place(); place.context != 0) devices().sample(place.device);
   });
 }
 
 // The context is gone once nobody holds it.
-CUresult primary_released(CUdevice device, CUresult result) {
+template <class Real>
+CUresult release_primary(CUdevice device, Real real) {
+  std::uint64_t const ticks = before_end();
+  CUresult const result = real();
   unsigned int flags = 0;
   int active = 1;
-  if (result == CUDA_SUCCESS && recording() &&
+  if (result == CUDA_SUCCESS && ticks != 0 &&
       call(&Driver::cuDevicePrimaryCtxGetState, device, &flags, &active) == CUDA_SUCCESS && active == 0)
-    ended(primary_of(device).load(), static_cast<std::uint8_t>(device));
+    ended(primary_of(device).load(), ticks);
   return result;
 }
 
-CUresult primary_reset(CUdevice device, CUresult result) {
-  if (result == CUDA_SUCCESS) ended(primary_of(device).load(), static_cast<std::uint8_t>(device));
+template <class Real>
+CUresult end_context(std::uint64_t context, Real real) {
+  std::uint64_t const ticks = before_end();
+  CUresult const result = real();
+  if (result == CUDA_SUCCESS) ended(context, ticks);
   return result;
 }
 
@@ -62,26 +73,22 @@ TIDEMARK_HOOK(cuDevicePrimaryCtxRetain)(CUcontext* out, CUdevice device) {
   return result;
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxRelease)(CUdevice device) {
-  return primary_released(device, call(&Driver::cuDevicePrimaryCtxRelease, device));
+  return release_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRelease, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxRelease_v2)(CUdevice device) {
-  return primary_released(device, call(&Driver::cuDevicePrimaryCtxRelease_v2, device));
+  return release_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRelease_v2, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxReset)(CUdevice device) {
-  return primary_reset(device, call(&Driver::cuDevicePrimaryCtxReset, device));
+  return end_context(primary_of(device).load(), [&] { return call(&Driver::cuDevicePrimaryCtxReset, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxReset_v2)(CUdevice device) {
-  return primary_reset(device, call(&Driver::cuDevicePrimaryCtxReset_v2, device));
+  return end_context(primary_of(device).load(), [&] { return call(&Driver::cuDevicePrimaryCtxReset_v2, device); });
 }
 TIDEMARK_HOOK(cuCtxDestroy_v2)(CUcontext context) {
-  CUresult const result = call(&Driver::cuCtxDestroy_v2, context);
-  if (result == CUDA_SUCCESS) ended(reinterpret_cast<std::uint64_t>(context), 0);
-  return result;
+  return end_context(reinterpret_cast<std::uint64_t>(context), [&] { return call(&Driver::cuCtxDestroy_v2, context); });
 }
 TIDEMARK_HOOK(cuCtxDestroy)(CUcontext context) {
-  CUresult const result = call(&Driver::cuCtxDestroy, context);
-  if (result == CUDA_SUCCESS) ended(reinterpret_cast<std::uint64_t>(context), 0);
-  return result;
+  return end_context(reinterpret_cast<std::uint64_t>(context), [&] { return call(&Driver::cuCtxDestroy, context); });
 }
 
 TIDEMARK_HOOK(cuModuleLoad)(CUmodule* out, const char* path) {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/address_map.h"
+#include "base/reserved.h"
 #include "base/spin_lock.h"
 #include "interpose/hooks/hook.h"
 
@@ -22,27 +23,44 @@ struct Holds {
 constinit AddressMap<Holds> holds;
 constinit SpinLock lock;
 
-// The class of a physical block: one that lies on the host is on no device's bill.
-Space space_of_handle(std::uint64_t handle) {
-  return recorder().registry().find(Space::Physical, handle) ? Space::Physical : Space::Memory;
+// Which of its holders a physical block loses or gets.
+using Holder = std::uint32_t Holds::*;
+
+void add_hold(std::uint64_t handle, Holder holder) {
+  std::scoped_lock const guard(lock);
+  if (Holds* const found = holds.find(handle)) ++(found->*holder);
 }
 
-// Changes the holds on a physical block; nobody holding it, it is gone. The real call is over by then, and its memory
-// may be part of a new block already; but that one has a handle of its own.
-template <class Change>
-void change_holds(std::uint64_t handle, std::uint64_t ticks, Change change) {
-  bool gone = false;
+// A hold that is being given up, with the block that leaves if it was the last one.
+struct Dropped {
+  std::uint64_t handle = 0;
+  Holder holder = nullptr;  // null: there was none
+  Leaving leaving;
+};
+
+// Before the real call: afterwards the handle may already be another block's.
+Dropped drop_hold(std::uint64_t handle, Holder holder) {
   {
     std::scoped_lock const guard(lock);
     Holds* const found = holds.find(handle);
-    if (found == nullptr) return;
-    change(*found);
-    gone = found->handles == 0 && found->mappings == 0;
-    if (gone) holds.erase(handle);
+    if (found == nullptr || found->*holder == 0) return {};
+    if (--(found->*holder); found->handles != 0 || found->mappings != 0) return {handle, holder, {}};
+    holds.erase(handle);
   }
-  if (!gone) return;
-  Leaving leaving = recorder().leave(space_of_handle(handle), handle);
-  leaving.ticks = ticks;
+  Leaving const leaving = recorder().leave(Space::Physical, handle);
+  // One that lies on the host, or is somebody else's, is on no device's bill and in no space of its own.
+  return {handle, holder, leaving.known ? leaving : recorder().leave(Space::Memory, handle)};
+}
+
+// The real call failed: everything is as before.
+void restore_hold(const Dropped& dropped) {
+  recorder().stayed(dropped.leaving);
+  if (dropped.holder == nullptr) return;
+  std::scoped_lock const guard(lock);
+  if (Holds* const found = holds.insert(dropped.handle)) ++(found->*dropped.holder);
+}
+
+void gone(const Leaving& leaving) {
   recorder().left(leaving);
   if (leaving.known && current_place().context != 0) devices().sample(leaving.block.device);
 }
@@ -55,19 +73,61 @@ void hold(const Allocation& made) {
   *fresh = {.handles = 1};
 }
 
-// Takes every mapping in a range off the account, and calls f(physical block) for each.
+// Calls f(address, mapping) for every mapping in a range.
 template <class F>
 void for_each_mapping(CUdeviceptr begin, std::size_t bytes, F f) {
-  for (std::uint64_t at = begin; at < begin + bytes;) {
+  constexpr std::size_t kFewSteps = 4096;
+  if (bytes / kMapStep > kFewSteps)  // a mistaken size may be any number
+    return recorder().registry().for_each(Space::Mapping, [&](std::uint64_t at, const Owned& mapping) {
+      if (at - begin < bytes) f(at, mapping);
+    });
+  for (std::uint64_t at = begin; at - begin < bytes;) {
     auto const mapping = recorder().registry().find(Space::Mapping, at);
     if (mapping) f(at, *mapping);
     at += mapping && mapping->size_bytes != 0 ? mapping->size_bytes : kMapStep;
   }
 }
 
-std::uint64_t now() {
-  return recorder().file().clock().now_ordered();
-}
+// The mappings of a range on their way out, each with the physical block that may go with it. No destructor: it lives
+// across the real call.
+class Unmapping {
+ public:
+  void begin(CUdeviceptr from, std::size_t bytes) {
+    std::size_t found = 0;
+    for_each_mapping(from, bytes, [&](std::uint64_t, const Owned&) { ++found; });
+    pairs_ = reinterpret_cast<Pair*>(Reserved::map((found + 1) * sizeof(Pair)).release());
+    if (pairs_ == nullptr) return recorder().count_loss(trace::Loss::Failed);
+    places_ = found + 1;
+    // First the addresses, then the taking: neither may be done under the other's lock.
+    for_each_mapping(from, bytes, [&](std::uint64_t at, const Owned&) {
+      if (count_ < found) pairs_[count_++].mapping.address = at;
+    });
+    for (std::size_t i = 0; i < count_; ++i) {
+      pairs_[i].mapping = recorder().leave(Space::Mapping, pairs_[i].mapping.address);
+      if (pairs_[i].mapping.known) pairs_[i].physical = drop_hold(pairs_[i].mapping.block.parent, &Holds::mappings);
+    }
+  }
+  void end(bool well) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (well) {
+        recorder().left(pairs_[i].mapping);
+        gone(pairs_[i].physical.leaving);
+      } else {
+        restore_hold(pairs_[i].physical);
+        recorder().stayed(pairs_[i].mapping);
+      }
+    }
+    Reserved const memory = Reserved::adopt(reinterpret_cast<std::byte*>(pairs_), places_ * sizeof(Pair));
+  }
+
+ private:
+  struct Pair {
+    Leaving mapping;
+    Dropped physical;
+  };
+  Pair* pairs_ = nullptr;
+  std::size_t places_ = 0, count_ = 0;
+};
 
 }  // namespace
 }  // namespace tidemark::interpose
@@ -104,17 +164,16 @@ TIDEMARK_HOOK(cuMemCreate)
 
 TIDEMARK_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) {
   if (!ready()) return call(&Driver::cuMemRelease, handle);
-  std::uint64_t ticks = 0;
-  shield([&] { ticks = now(); });
+  Dropped dropped;
+  shield([&] { dropped = drop_hold(handle, &Holds::handles); });
   CUresult const result = call(&Driver::cuMemRelease, handle);
-  if (result == CUDA_SUCCESS)
-    shield([&] { change_holds(handle, ticks, [](Holds& h) { h.handles -= h.handles > 0 ? 1 : 0; }); });
+  shield([&] { result == CUDA_SUCCESS ? gone(dropped.leaving) : restore_hold(dropped); });
   return result;
 }
 
 TIDEMARK_HOOK(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle* out, void* address) {
   CUresult const result = call(&Driver::cuMemRetainAllocationHandle, out, address);
-  if (result == CUDA_SUCCESS && ready()) shield([&] { change_holds(*out, 0, [](Holds& h) { ++h.handles; }); });
+  if (result == CUDA_SUCCESS && ready()) shield([&] { add_hold(*out, &Holds::handles); });
   return result;
 }
 
@@ -132,7 +191,7 @@ TIDEMARK_HOOK(cuMemMap)
   CUresult const result = call(&Driver::cuMemMap, at, bytes, offset, handle, flags);
   if (result == CUDA_SUCCESS && ready()) {
     shield([&] {
-      change_holds(handle, 0, [](Holds& h) { ++h.mappings; });
+      add_hold(handle, &Holds::mappings);
       recorder().allocated({.address = at, .size_bytes = bytes, .block_class = Class::Mapping, .parent = handle});
     });
   }
@@ -141,17 +200,9 @@ TIDEMARK_HOOK(cuMemMap)
 
 TIDEMARK_HOOK(cuMemUnmap)(CUdeviceptr begin, size_t bytes) {
   if (!ready()) return call(&Driver::cuMemUnmap, begin, bytes);
-  std::uint64_t ticks = 0;
-  shield([&] { ticks = now(); });
+  Unmapping mappings;
+  shield([&] { mappings.begin(begin, bytes); });
   CUresult const result = call(&Driver::cuMemUnmap, begin, bytes);
-  if (result != CUDA_SUCCESS) return result;
-  shield([&] {
-    for_each_mapping(begin, bytes, [&](std::uint64_t at, const Owned& mapping) {
-      Leaving leaving = recorder().leave(Space::Mapping, at);
-      leaving.ticks = ticks;
-      recorder().left(leaving);
-      change_holds(mapping.parent, ticks, [](Holds& h) { h.mappings -= h.mappings > 0 ? 1 : 0; });
-    });
-  });
+  shield([&] { mappings.end(result == CUDA_SUCCESS); });
   return result;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/reserved.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
@@ -87,10 +88,10 @@ void Recorder::count_out(const Owned& block) {
 }
 
 void Recorder::allocated(const Allocation& a) {
-  std::uint64_t const ticks = file_.clock().now_ordered();
   Owned block{.size_bytes = a.size_bytes,
               .context = a.context,
               .parent = a.parent,
+              .step = step_.load(std::memory_order_relaxed),
               .block_class = a.block_class,
               .device = a.device};
   trace::Lane* const to = lane();
@@ -98,7 +99,7 @@ void Recorder::allocated(const Allocation& a) {
     block.path = marks->path(names_);
     block.phase = marks->phase();
   }
-  if (!registry_.insert(a.address, block)) {
+  if (!registry_.insert(a.address, block, file_.clock())) {
     file_.count_loss(trace::Loss::Failed);
     return;
   }
@@ -107,16 +108,16 @@ void Recorder::allocated(const Allocation& a) {
   to->device(a.device);
   to->stream(a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0));
   to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
-               ticks);
+               block.ticks);
 }
 
 Leaving Recorder::leave(trace::Space space, std::uint64_t address) {
   Leaving leaving{.address = address};
-  if (auto const block = registry_.take(space, address)) {
+  if (auto const taken = registry_.take(space, address, file_.clock())) {
     leaving.known = true;
-    leaving.block = *block;
+    leaving.block = taken->block;
+    leaving.ticks = taken->ticks;
   }
-  leaving.ticks = file_.clock().now_ordered();
   return leaving;
 }
 
@@ -135,23 +136,34 @@ void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
 }
 
 void Recorder::stayed(const Leaving& leaving) {
-  if (leaving.known && !registry_.insert(leaving.address, leaving.block)) file_.count_loss(trace::Loss::Failed);
+  if (leaving.known && !registry_.put_back(leaving.address, leaving.block)) file_.count_loss(trace::Loss::Failed);
 }
 
-void Recorder::context_ended(std::uint64_t context) {
-  std::uint64_t const ticks = file_.clock().now_ordered();
-  trace::Lane* const to = lane();
-  registry_.remove_if([&](std::uint64_t address, const Owned& block) {
-    if (block.context != context) return false;
-    count_out(block);
-    if (to != nullptr) record_free(*to, address, block, ticks);
-    return true;
+void Recorder::context_ended(std::uint64_t context, std::uint64_t ticks) {
+  // First found, then recorded: a record may need a new chunk, and that a look at all blocks.
+  struct Found {
+    std::uint64_t address;
+    Owned block;
+  };
+  std::size_t most = 0, count = 0;
+  registry_.for_each([&](std::uint64_t, const Owned& block) { most += block.context == context ? 1 : 0; });
+  Reserved const memory = Reserved::map((most + 1) * sizeof(Found));
+  auto* const found = reinterpret_cast<Found*>(memory.data());
+  if (found == nullptr) return file_.count_loss(trace::Loss::Failed);
+  registry_.for_each([&](std::uint64_t address, const Owned& block) {
+    if (block.context == context && block.ticks < ticks && count < most) found[count++] = {address, block};
   });
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!registry_.take_if(found[i].address, found[i].block)) continue;
+    count_out(found[i].block);
+    if (trace::Lane* const to = lane()) record_free(*to, found[i].address, found[i].block, ticks);
+  }
 }
 
 void Recorder::tag(std::uint64_t address, trace::Kind kind, std::string_view name) {
-  if (!registry_.set_kind(trace::Space::Memory, address, kind)) return;
-  if (trace::Lane* const to = lane()) to->label(address, kind, name.empty() ? 0 : names_.string(name));
+  std::uint32_t const id = name.empty() ? 0 : names_.string(name);
+  if (!registry_.set_kind(trace::Space::Memory, address, kind, id)) return;
+  if (trace::Lane* const to = lane()) to->label(address, kind, id);
 }
 
 void Recorder::enter_layer() {

@@ -50,8 +50,8 @@ class Recorder {
   Leaving leave(trace::Space space, std::uint64_t address);
   void left(const Leaving& leaving, std::uint64_t stream = 0);
   void stayed(const Leaving& leaving);
-  // All blocks of a context are gone with it.
-  void context_ended(std::uint64_t context);
+  // All blocks that a context had at that time are gone with it.
+  void context_ended(std::uint64_t context, std::uint64_t ticks);
 
   void tag(std::uint64_t address, trace::Kind kind, std::string_view name);
   void enter_layer();

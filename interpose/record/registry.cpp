@@ -3,23 +3,38 @@
 
 namespace tidemark::interpose {
 
-bool Registry::insert(std::uint64_t address, const Owned& block) {
+bool Registry::insert(std::uint64_t address, Owned& block, const trace::Clock& clock) {
+  Shard& s = shard(trace::space_of(block.block_class), address);
+  std::scoped_lock const guard(s.lock);
+  block.ticks = clock.now_ordered();
+  Owned* const place = s.blocks.insert(address);
+  if (place != nullptr) *place = block;
+  return place != nullptr;
+}
+
+bool Registry::put_back(std::uint64_t address, const Owned& block) {
   Shard& s = shard(trace::space_of(block.block_class), address);
   std::scoped_lock const guard(s.lock);
   Owned* const place = s.blocks.insert(address);
-  if (place == nullptr) return false;
-  *place = block;
-  return true;
+  if (place != nullptr) *place = block;
+  return place != nullptr;
 }
 
-std::optional<Owned> Registry::take(trace::Space space, std::uint64_t address) {
+std::optional<Registry::Taken> Registry::take(trace::Space space, std::uint64_t address, const trace::Clock& clock) {
   Shard& s = shard(space, address);
   std::scoped_lock const guard(s.lock);
   Owned const* const found = s.blocks.find(address);
   if (found == nullptr) return std::nullopt;
-  Owned const block = *found;
+  Taken const taken{*found, clock.now_ordered()};
   s.blocks.erase(address);
-  return block;
+  return taken;
+}
+
+bool Registry::take_if(std::uint64_t address, const Owned& seen) {
+  Shard& s = shard(trace::space_of(seen.block_class), address);
+  std::scoped_lock const guard(s.lock);
+  Owned const* const found = s.blocks.find(address);
+  return found != nullptr && found->ticks == seen.ticks && s.blocks.erase(address);
 }
 
 std::optional<Owned> Registry::find(trace::Space space, std::uint64_t address) {
@@ -29,12 +44,14 @@ std::optional<Owned> Registry::find(trace::Space space, std::uint64_t address) {
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
-bool Registry::set_kind(trace::Space space, std::uint64_t address, trace::Kind kind) {
+bool Registry::set_kind(trace::Space space, std::uint64_t address, trace::Kind kind, std::uint32_t name) {
   Shard& s = shard(space, address);
   std::scoped_lock const guard(s.lock);
   Owned* const found = s.blocks.find(address);
-  if (found != nullptr) found->kind = kind;
-  return found != nullptr;
+  if (found == nullptr) return false;
+  found->kind = kind;
+  if (name != 0) found->name = name;
+  return true;
 }
 
 }  // namespace tidemark::interpose

@@ -13,14 +13,19 @@
 #include "base/address_map.h"
 #include "base/spin_lock.h"
 #include "trace/format/words.h"
+#include "trace/write/clock.h"
 
 namespace tidemark::interpose {
 
 struct Owned {
+  std::uint64_t ticks = 0;  // when it was handed out
   std::uint64_t size_bytes = 0;
   std::uint64_t context = 0;  // of CUDA, whose end frees the block; 0: it outlives all of them
   std::uint64_t parent = 0;   // the block that it is a view of
-  std::uint32_t path = 0;     // the layer
+  std::uint64_t step = 0;
+  std::uint32_t path = 0;  // the layer
+  std::uint32_t stack = 0;
+  std::uint32_t name = 0;  // given by a tag
   trace::Class block_class = trace::Class::Device;
   std::uint8_t device = 0;
   trace::Phase phase = trace::Phase::Other;
@@ -31,30 +36,31 @@ class Registry {
  public:
   constexpr Registry() = default;
 
-  // False when the system gives no memory.
-  bool insert(std::uint64_t address, const Owned& block);
-  // Takes the block out; nothing when it is not known.
-  std::optional<Owned> take(trace::Space space, std::uint64_t address);
+  // Stamps the block and puts it in; false when the system gives no memory. The stamp is taken under the address's
+  // lock, as take()'s is: whoever looks at all blocks in between sees a block if and only if its stamp is the earlier
+  // one.
+  bool insert(std::uint64_t address, Owned& block, const trace::Clock& clock);
+  // With the stamp that it has.
+  bool put_back(std::uint64_t address, const Owned& block);
+  // Takes the block out, and the time at which that was; nothing when it is not known.
+  struct Taken {
+    Owned block;
+    std::uint64_t ticks = 0;
+  };
+  std::optional<Taken> take(trace::Space space, std::uint64_t address, const trace::Clock& clock);
   std::optional<Owned> find(trace::Space space, std::uint64_t address);
-  bool set_kind(trace::Space space, std::uint64_t address, trace::Kind kind);
-  // Calls f(address, block) for all; the locks are held one after the other, and f may not call back.
+  bool set_kind(trace::Space space, std::uint64_t address, trace::Kind kind, std::uint32_t name);
+  // Calls f(address, block) for all (of one space); the locks are held one after the other, and f may not call back.
   template <class F>
   void for_each(F f) {
-    for (auto& shards : spaces_)
-      for (Shard& shard : shards) {
-        std::scoped_lock const guard(shard.lock);
-        shard.blocks.for_each(f);
-      }
+    for (auto& shards : spaces_) for_each_of(shards, f);
   }
-  // Takes out every block for which f(address, block) is true; the same rule.
   template <class F>
-  void remove_if(F f) {
-    for (auto& shards : spaces_)
-      for (Shard& shard : shards) {
-        std::scoped_lock const guard(shard.lock);
-        shard.blocks.remove_if(f);
-      }
+  void for_each(trace::Space space, F f) {
+    for_each_of(spaces_[static_cast<std::size_t>(space)], f);
   }
+  // Takes a block out if it is still the one that was seen there.
+  bool take_if(std::uint64_t address, const Owned& seen);
 
  private:
   struct alignas(64) Shard {
@@ -62,11 +68,19 @@ class Registry {
     AddressMap<Owned> blocks;
   };
   static constexpr std::size_t kShards = 16;
+  using Shards = std::array<Shard, kShards>;
+  template <class F>
+  static void for_each_of(Shards& shards, F& f) {
+    for (Shard& shard : shards) {
+      std::scoped_lock const guard(shard.lock);
+      shard.blocks.for_each(f);
+    }
+  }
   Shard& shard(trace::Space space, std::uint64_t address) {
     return spaces_[static_cast<std::size_t>(space)][address * 0x9e3779b97f4a7c15 >> 60];
   }
 
-  std::array<std::array<Shard, kShards>, trace::kSpaceCount> spaces_;
+  std::array<Shards, trace::kSpaceCount> spaces_;
 };
 
 }  // namespace tidemark::interpose
