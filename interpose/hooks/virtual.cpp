@@ -2,6 +2,7 @@
 // Virtual memory management. Bytes are the physical blocks': on the account from their creation until the last handle
 // is released and the last mapping gone. Reservations and mappings are addresses and cost nothing.
 #include <mutex>
+#include <new>
 
 #include "base/address_map.h"
 #include "base/reserved.h"
@@ -100,7 +101,7 @@ class Unmapping {
     places_ = found + 1;
     // First the addresses, then the taking: neither may be done under the other's lock.
     for_each_mapping(from, bytes, [&](std::uint64_t at, const Owned&) {
-      if (count_ < found) pairs_[count_++].mapping.address = at;
+      if (count_ < found) (new (&pairs_[count_++]) Pair)->mapping.address = at;
     });
     for (std::size_t i = 0; i < count_; ++i) {
       pairs_[i].mapping = recorder().leave(Space::Mapping, pairs_[i].mapping.address);
