@@ -240,14 +240,20 @@ R decode(const Slot* slots) {
   return std::bit_cast<R>(raw);
 }
 
+// The number of slots of the record at `at`; 0 at the end of what has been written.
+inline unsigned record_at(const Slot* at, const Slot* end) {
+  if (at >= end) return 0;
+  // The writer may still be at work: what its tag announces is there once the tag is.
+  std::uint64_t const first = std::atomic_ref(const_cast<Slot*>(at)->first).load(std::memory_order_acquire);
+  unsigned const slots = slots_of(first);
+  return slots <= static_cast<std::size_t>(end - at) ? slots : 0;
+}
+
 // Calls f(first slot, number of slots) for each record, up to the end of what has been written.
 template <class F>
 void for_each_record(const Slot* begin, const Slot* end, F f) {
-  for (const Slot* at = begin; at < end;) {
-    // The writer may still be at work: what its tag announces is there once the tag is.
-    std::uint64_t const first = std::atomic_ref(const_cast<Slot*>(at)->first).load(std::memory_order_acquire);
-    unsigned const slots = slots_of(first);
-    if (slots == 0 || slots > static_cast<std::size_t>(end - at)) return;
+  const Slot* at = begin;
+  while (unsigned const slots = record_at(at, end)) {
     f(at, slots);
     at += slots;
   }

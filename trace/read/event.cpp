@@ -4,114 +4,125 @@
 namespace tidemark::trace {
 namespace {
 
-class Decoder {
- public:
-  Decoder(const ChunkHeader& head, std::vector<Event>& out)
-      : context_(head.context), base_(head.base_ticks), out_(out) {}
+using Type = Event::Type;
 
-  void apply(const Slot* at, unsigned slots) {
-    switch (tag_of(at->first)) {
-      case Tag::Alloc: on(decode<Alloc>(at)); break;
-      case Tag::Free: on(decode<Free>(at)); break;
-      case Tag::AllocLong: on(decode<AllocLong>(at)); break;
-      case Tag::FreeLong: on(decode<FreeLong>(at)); break;
-      case Tag::TimeBase: base_ = decode<TimeBase>(at).ticks; break;
-      case Tag::Scope: on(decode<Scope>(at)); break;
-      case Tag::PhaseStart: on(decode<PhaseStart>(at)); break;
-      case Tag::Step: on(decode<Step>(at)); break;
-      case Tag::Stream: context_.stream = static_cast<std::uint32_t>(decode<Stream>(at).id); break;
-      case Tag::Stack: context_.stack = static_cast<std::uint32_t>(decode<Stack>(at).id); break;
-      case Tag::Device: context_.device = static_cast<std::uint8_t>(decode<Device>(at).id); break;
-      case Tag::Label: on(decode<Label>(at)); break;
-      case Tag::DeviceUse: on(decode<DeviceUse>(at)); break;
-      case Tag::Failure: on(decode<Failure>(at)); break;
-      case Tag::Resume:
-        if (slots == kSlots<Resume>) on(decode<Resume>(at));
-        break;
-      default: break;  // of a later version
-    }
-  }
-
- private:
-  using Type = Event::Type;
-
-  template <class R>
-  static R decode(const Slot* at) {
-    return trace::decode<R>(at);
-  }
-  Event& add(Type type, std::uint64_t time) {
-    Event& e = out_.emplace_back();
-    e.type = type;
-    e.ticks = base_ + time;
-    e.context = context_;
-    return e;
-  }
-  template <class R>
-  Event& add_block(Type type, const R& r, std::uint64_t address) {
-    Event& e = add(type, r.time);
-    e.block_class = static_cast<Class>(r.block_class);
-    e.generation = static_cast<std::uint8_t>(r.generation);
-    e.address = address;
-    return e;
-  }
-
-  void on(const Alloc& r) { add_block(Type::Alloc, r, r.address()).size_bytes = r.size_bytes(); }
-  void on(const Free& r) { add_block(Type::Free, r, r.address()); }
-  void on(const AllocLong& r) {
-    Event& e = add_block(Type::Alloc, r, r.address);
-    e.size_bytes = r.size_bytes;
-    e.other = r.parent;
-  }
-  void on(const FreeLong& r) { add_block(Type::Free, r, r.address); }
-  void on(const Scope& r) {
-    context_.scope = static_cast<std::uint32_t>(r.path);
-    add(Type::Scope, r.time);
-  }
-  void on(const PhaseStart& r) {
-    context_.phase = static_cast<std::uint8_t>(r.phase);
-    add(Type::Phase, r.time);
-  }
-  void on(const Step& r) {
-    context_.step = r.step;
-    add(Type::Step, r.time);
-  }
-  void on(const Label& r) {
-    Event& e = add(Type::Label, r.time);
-    e.kind = static_cast<Kind>(r.kind);
-    e.address = r.address();
-    e.name = r.name();
-  }
-  void on(const DeviceUse& r) {
-    Event& e = add(Type::DeviceUse, r.time);
-    e.context.device = static_cast<std::uint8_t>(r.device);
-    e.source = static_cast<std::uint8_t>(r.source);
-    e.size_bytes = r.used_bytes;
-    e.other = r.total_bytes;
-  }
-  void on(const Failure& r) {
-    Event& e = add(Type::Failure, r.time);
-    e.context.device = static_cast<std::uint8_t>(r.device);
-    e.block_class = static_cast<Class>(r.block_class);
-    e.error = static_cast<std::uint16_t>(r.error);
-    e.size_bytes = r.size_bytes;
-    e.other = r.free_bytes;
-    e.name = static_cast<std::uint32_t>(r.text);
-  }
-  void on(const Resume& r) {
-    context_ = r.context;
-    base_ = r.base_ticks;
-  }
-
-  Context context_;
-  std::uint64_t base_;
-  std::vector<Event>& out_;
-};
+// What a record itself says. Everything else in the event is its context's.
+template <class R>
+void fill_block(Event& e, Type type, const R& r, std::uint64_t address) {
+  e.type = type;
+  e.ticks = r.time;
+  e.block_class = static_cast<Class>(r.block_class);
+  e.generation = static_cast<std::uint8_t>(r.generation);
+  e.address = address;
+}
+void fill(Event& e, const Alloc& r) {
+  fill_block(e, Type::Alloc, r, r.address());
+  e.size_bytes = r.size_bytes();
+}
+void fill(Event& e, const Free& r) {
+  fill_block(e, Type::Free, r, r.address());
+}
+void fill(Event& e, const AllocLong& r) {
+  fill_block(e, Type::Alloc, r, r.address);
+  e.size_bytes = r.size_bytes;
+  e.other = r.parent;
+}
+void fill(Event& e, const FreeLong& r) {
+  fill_block(e, Type::Free, r, r.address);
+}
+void fill(Event& e, const Scope& r) {
+  e.type = Type::Scope;
+  e.ticks = r.time;
+}
+void fill(Event& e, const PhaseStart& r) {
+  e.type = Type::Phase;
+  e.ticks = r.time;
+}
+void fill(Event& e, const Step& r) {
+  e.type = Type::Step;
+  e.ticks = r.time;
+}
+void fill(Event& e, const Label& r) {
+  e.type = Type::Label;
+  e.ticks = r.time;
+  e.kind = static_cast<Kind>(r.kind);
+  e.address = r.address();
+  e.name = r.name();
+}
+void fill(Event& e, const DeviceUse& r) {
+  e.type = Type::DeviceUse;
+  e.ticks = r.time;
+  e.context.device = static_cast<std::uint8_t>(r.device);
+  e.source = static_cast<std::uint8_t>(r.source);
+  e.size_bytes = r.used_bytes;
+  e.other = r.total_bytes;
+}
+void fill(Event& e, const Failure& r) {
+  e.type = Type::Failure;
+  e.ticks = r.time;
+  e.context.device = static_cast<std::uint8_t>(r.device);
+  e.block_class = static_cast<Class>(r.block_class);
+  e.error = static_cast<std::uint16_t>(r.error);
+  e.size_bytes = r.size_bytes;
+  e.other = r.free_bytes;
+  e.name = static_cast<std::uint32_t>(r.text);
+}
 
 }  // namespace
 
-void decode(const ChunkHeader& head, const Slot* begin, const Slot* end, std::vector<Event>& out) {
-  Decoder decoder(head, out);
-  for_each_record(begin, end, [&](const Slot* at, unsigned slots) { decoder.apply(at, slots); });
+// Whether the record is an event; the others only change the context.
+bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
+  auto const event = [&](const auto& record) {
+    out = Event{.context = context_};
+    fill(out, record);
+    out.ticks += base_;
+    return true;
+  };
+  switch (tag_of(at->first)) {
+    case Tag::Alloc: return event(decode<Alloc>(at));
+    case Tag::Free: return event(decode<Free>(at));
+    case Tag::AllocLong: return event(decode<AllocLong>(at));
+    case Tag::FreeLong: return event(decode<FreeLong>(at));
+    case Tag::Label: return event(decode<Label>(at));
+    case Tag::DeviceUse: return event(decode<DeviceUse>(at));
+    case Tag::Failure: return event(decode<Failure>(at));
+    case Tag::Scope: {
+      auto const r = decode<Scope>(at);
+      context_.scope = static_cast<std::uint32_t>(r.path);
+      return event(r);
+    }
+    case Tag::PhaseStart: {
+      auto const r = decode<PhaseStart>(at);
+      context_.phase = static_cast<std::uint8_t>(r.phase);
+      return event(r);
+    }
+    case Tag::Step: {
+      auto const r = decode<Step>(at);
+      context_.step = r.step;
+      return event(r);
+    }
+    case Tag::TimeBase: base_ = decode<TimeBase>(at).ticks; return false;
+    case Tag::Stream: context_.stream = static_cast<std::uint32_t>(decode<Stream>(at).id); return false;
+    case Tag::Stack: context_.stack = static_cast<std::uint32_t>(decode<Stack>(at).id); return false;
+    case Tag::Device: context_.device = static_cast<std::uint8_t>(decode<Device>(at).id); return false;
+    case Tag::Resume:
+      if (slots == kSlots<Resume>) {
+        auto const r = decode<Resume>(at);
+        context_ = r.context;
+        base_ = r.base_ticks;
+      }
+      return false;
+    default: return false;  // of a later version
+  }
+}
+
+bool ChunkReader::next(Event& out) {
+  while (unsigned const slots = record_at(at_, end_)) {
+    const Slot* const here = at_;
+    at_ += slots;
+    if (apply(here, slots, out)) return true;
+  }
+  return false;
 }
 
 }  // namespace tidemark::trace

@@ -2,7 +2,6 @@
 // A record with everything that it leaves to its context filled in.
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "trace/format/record.h"
 
@@ -25,7 +24,23 @@ struct Event {
   Context context;               // as it is after this event
 };
 
-// Appends the events of one chunk's slots, in the order in which they were written.
-void decode(const ChunkHeader& head, const Slot* begin, const Slot* end, std::vector<Event>& out);
+// Reads one chunk's slots event by event, in the order in which they were written. The slots must outlive it.
+class ChunkReader {
+ public:
+  ChunkReader() = default;
+  ChunkReader(const ChunkHeader& head, const Slot* begin, const Slot* end)
+      : context_(head.context), base_(head.base_ticks), at_(begin), end_(end) {}
+
+  // False at the end of what has been written; `out` is then as it was.
+  bool next(Event& out);
+
+ private:
+  bool apply(const Slot* at, unsigned slots, Event& out);
+
+  Context context_;
+  std::uint64_t base_ = 0;
+  const Slot* at_ = nullptr;
+  const Slot* end_ = nullptr;
+};
 
 }  // namespace tidemark::trace

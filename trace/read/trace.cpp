@@ -92,10 +92,15 @@ void Trace::find_chunks(std::uint64_t count) {
   }
 }
 
-void Trace::decode_chunk(std::size_t i, std::vector<Event>& out) const {
-  ChunkHeader const& head = chunk(chunks_[i]);
+ChunkReader Trace::read_chunk(std::size_t i) const {
+  ChunkHeader const& head = chunk_head(i);
   auto const* const slots = reinterpret_cast<const Slot*>(&head + 1);
-  decode(head, slots, slots + kChunkSlots, out);
+  return {head, slots, slots + kChunkSlots};
+}
+
+void Trace::decode_chunk(std::size_t i, std::vector<Event>& out) const {
+  ChunkReader reader = read_chunk(i);
+  for (Event e; reader.next(e);) out.push_back(e);
 }
 
 std::uint64_t Trace::lost_events() const {

@@ -31,8 +31,11 @@ class Trace {
   // Since the trace began.
   std::uint64_t nanoseconds(std::uint64_t ticks) const;
 
-  // Chunks of events in the order in which they were taken. The pieces below are all of one chunk's slots.
+  // Chunks of events in the order in which they were taken.
   std::size_t event_chunks() const { return chunks_.size(); }
+  const ChunkHeader& chunk_head(std::size_t i) const { return chunk(chunks_[i]); }
+  ChunkReader read_chunk(std::size_t i) const;
+  // Appends all of one chunk's events.
   void decode_chunk(std::size_t i, std::vector<Event>& out) const;
 
  private:

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/report/page.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/report/words.h"
+
+namespace tidemark::analysis::report {
+namespace {
+
+constexpr std::size_t kChartRows = 6;
+constexpr std::size_t kLabel = 12;  // columns before the chart's axis
+
+// Eighths of a cell, from the bottom and from the left.
+constexpr std::array<std::string_view, 9> kUp{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::array<std::string_view, 9> kRight{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+
+std::string_view escape(Ink ink) {
+  switch (ink) {
+    case Ink::Plain: return "";
+    case Ink::Bold: return "\033[1m";
+    case Ink::Dim: return "\033[2m";
+    case Ink::Bar: return "\033[36m";
+    case Ink::Warning: return "\033[33m";
+    case Ink::Bad: return "\033[1;31m";
+  }
+  return "";
+}
+
+// part * n / whole in eighths, without overflow; something is at least one eighth.
+std::size_t eighths(std::uint64_t part, std::uint64_t whole, std::size_t n) {
+  if (whole == 0 || part == 0) return 0;
+  double const share = static_cast<double>(std::min(part, whole)) / static_cast<double>(whole);
+  return std::max<std::size_t>(1, static_cast<std::size_t>(share * static_cast<double>(8 * n) + 0.5));
+}
+
+}  // namespace
+
+std::string Page::in(Ink ink, std::string_view text) const {
+  if (!o_.colour || ink == Ink::Plain || text.empty()) return std::string(text);
+  return std::string(escape(ink)) + std::string(text) + "\033[0m";
+}
+
+void Page::line(std::string_view text, std::size_t hang, Ink ink) {
+  std::size_t indent = 0;
+  while (!text.empty()) {
+    std::size_t const room = o_.width - indent;
+    std::size_t length = text.size();
+    if (columns(text) > room) {
+      // The last space that still fits; a word longer than a line is cut.
+      length = 0;
+      for (std::size_t i = 0; i < text.size() && columns(text.substr(0, i)) <= room; ++i)
+        if (text[i] == ' ' && i > 0) length = i;
+      if (length == 0)
+        while (length < text.size() && (columns(text.substr(0, length)) < room)) ++length;
+    }
+    raw(std::string(indent, ' ') + in(ink, text.substr(0, length)));
+    text.remove_prefix(length);
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    indent = std::min(hang, o_.width / 2);
+  }
+}
+
+void Page::gap() {
+  if (!out_.empty()) out_ += '\n';
+}
+
+void Page::heading(std::string_view title, std::string_view remark) {
+  gap();
+  raw(in(Ink::Bold, title) + (remark.empty() ? "" : "  " + in(Ink::Dim, remark)));
+}
+
+std::string Page::bar(std::uint64_t part, std::uint64_t whole, std::size_t width) const {
+  std::size_t const n = eighths(part, whole, width);
+  if (!o_.unicode) return in(Ink::Bar, std::string((n + 7) / 8, '#'));
+  std::string text;
+  for (std::size_t i = 0; i < n / 8; ++i) text += kRight[8];
+  text += kRight[n % 8];
+  return in(Ink::Bar, text);
+}
+
+std::size_t Page::chart_points(const TextOptions& options) {
+  return options.width - kLabel - 1;
+}
+
+// One row of cells, counted from the bottom; `top` is what the whole height stands for.
+std::string Page::chart_row(const std::vector<TimelinePoint>& points, std::size_t row, std::uint64_t top) const {
+  std::string line, run;
+  Ink ink = Ink::Plain;
+  auto const put = [&](Ink its, std::string_view cell) {
+    if (its != ink) line += in(ink, run);
+    if (its != ink) run.clear();
+    ink = its;
+    run += cell;
+  };
+  for (TimelinePoint const& p : points) {
+    std::size_t const live = eighths(p.live_bytes, top, kChartRows);
+    std::size_t const reserved = eighths(p.reserved_bytes, top, kChartRows);
+    std::size_t const filled = live <= 8 * row ? 0 : std::min<std::size_t>(live - 8 * row, 8);
+    if (filled > 0)
+      put(Ink::Bar, o_.unicode ? kUp[filled] : "#");
+    else if (reserved >= 8 * row + 4)
+      put(Ink::Dim, o_.unicode ? "░" : ".");
+    else
+      put(Ink::Plain, " ");
+  }
+  if (ink == Ink::Plain) run.clear();
+  return line + in(ink, run);
+}
+
+void Page::chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, std::uint64_t end_ns) {
+  std::uint64_t top = 0;
+  for (TimelinePoint const& p : points) top = std::max(top, p.reserved_bytes);
+  if (points.size() < 2 || points.size() > chart_points(o_) || top == 0) return;
+  gap();
+  for (std::size_t row = kChartRows; row-- > 0;) {
+    std::string const label = row + 1 == kChartRows ? bytes_text(top) : row == 0 ? "0" : "";
+    raw(pad_left(label, kLabel - 1) + (o_.unicode ? " │" : " |") + chart_row(points, row, top));
+  }
+  chart_axis(points.size(), peak_ns, end_ns);
+}
+
+// The peak's place, the beginning and the end.
+void Page::chart_axis(std::size_t points, std::uint64_t peak_ns, std::uint64_t end_ns) {
+  double const share = end_ns == 0 ? 0 : static_cast<double>(peak_ns) / static_cast<double>(end_ns);
+  auto const place = std::min(points - 1, static_cast<std::size_t>(share * static_cast<double>(points)));
+  std::string const mark = o_.unicode ? "▲" : "^", when = "peak at " + duration_text(peak_ns);
+  bool const fits = place + 2 + when.size() <= points;
+  std::size_t const before = kLabel + 1 + place;
+  raw(in(Ink::Dim, fits ? std::string(before, ' ') + mark + " " + when : pad_left(when + " " + mark, before + 1)));
+  std::string const begin = "0 s", end = duration_text(end_ns);
+  raw(in(Ink::Dim, std::string(kLabel + 1, ' ') + begin + pad_left(end, points - std::min(points, begin.size()))));
+}
+
+void Table::row(std::vector<std::string> cells, std::string tail) {
+  lines_.push_back({std::move(cells), std::move(tail)});
+}
+
+void Table::print(std::size_t tail_width) {
+  constexpr std::size_t kIndent = 2, kBetween = 2;
+  std::vector<std::size_t> widths;
+  std::size_t rest = kIndent + (tail_width == 0 ? 0 : kBetween + tail_width);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = columns(columns_[c].title);
+    for (Line const& l : lines_) width = std::max(width, columns(l.cells[c]));
+    widths.push_back(width);
+    if (c > 0) rest += kBetween + width;
+  }
+  std::size_t const total = page_.options().width;
+  widths[0] = std::min(widths[0], total > rest + 8 ? total - rest : 8);
+  auto const put = [&](auto text_of, const std::string& tail, Ink ink) {
+    std::string line;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      std::string const text = fit(text_of(c), widths[c], page_.options().unicode);
+      line += std::string(c == 0 ? kIndent : kBetween, ' ');
+      line += columns_[c].right ? pad_left(text, widths[c]) : pad_right(text, widths[c]);
+    }
+    if (tail.empty())
+      while (line.back() == ' ') line.pop_back();
+    page_.raw(page_.in(ink, line) + (tail.empty() ? "" : "  " + tail));
+  };
+  put([&](std::size_t c) { return columns_[c].title; }, {}, Ink::Dim);
+  for (Line const& l : lines_) put([&](std::size_t c) { return std::string_view(l.cells[c]); }, l.tail, Ink::Plain);
+}
+
+}  // namespace tidemark::analysis::report

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/report/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analysis/report/page.h"
+#include "analysis/report/words.h"
+
+namespace tidemark::analysis::report {
+namespace {
+
+constexpr std::size_t kBarWidth = 24;
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (std::string const& part : parts) {
+    if (part.empty()) continue;
+    if (!text.empty()) text += between;
+    text += part;
+  }
+  return text;
+}
+
+class TextReport {
+ public:
+  TextReport(const Summary& summary, const TextOptions& options) : s_(summary), page_(options) {}
+
+  std::string make() {
+    losses();
+    heading();
+    failures();
+    if (s_.peak.live_bytes == 0) {
+      page_.gap();
+      page_.line(s_.filter.empty() ? "No device memory was allocated." : "No device memory matches the filter.");
+    } else {
+      peak();
+      tables(s_.at ? *s_.at : s_.peak);
+      if (!page_.options().by) steps();
+    }
+    if (!page_.options().by) classes();
+    next();
+    return page_.take();
+  }
+
+ private:
+  std::string separator() const { return page_.options().unicode ? " · " : ", "; }
+
+  // What is missing comes before every figure that it may be missing from.
+  void losses() {
+    if (s_.source.lost_events != 0) {
+      std::vector<std::string> reasons;
+      for (auto const& [why, count] : s_.source.lost) reasons.push_back(count_text(count) + " " + why);
+      warn(count_text(s_.source.lost_events, "event is", "events are") + " not in this trace (" +
+           joined(reasons, ", ") + "): the figures below may be too low.");
+    }
+    if (s_.source.state == Source::State::Open)
+      warn("The program was killed, or still runs: this is the account up to its last recorded event.");
+    if (s_.source.state == Source::State::Stopped)
+      warn("Recording ended before the program did: what came later is not in this trace.");
+    for (auto const& [what, count] : s_.source.oddities)
+      warn("The trace is not consistent: " + count_text(count) + " " + what + ".");
+  }
+  void warn(const std::string& text) { page_.line((page_.options().unicode ? "⚠ " : "! ") + text, 2, Ink::Warning); }
+
+  void heading() {
+    Source const& source = s_.source;
+    page_.gap();
+    std::string const path = clean(source.path);
+    page_.raw(page_.in(Ink::Bold, fit(path, page_.options().width, page_.options().unicode)));
+    if (!source.command.empty())
+      page_.raw("  " + fit(clean(command_text(source.command)), page_.options().width - 2, page_.options().unicode));
+    page_.line("  " + joined({source.exit_code ? "exit " + std::to_string(*source.exit_code) : "",
+                              duration_text(source.duration_ns), "mode " + source.mode,
+                              source.process == 0 ? "" : "process " + std::to_string(source.process),
+                              count_text(s_.totals.allocations, "allocation", "allocations"),
+                              count_text(s_.totals.driver_allocations, "driver call", "driver calls")},
+                             separator()));
+    for (DeviceRow const& d : s_.devices) device(d);
+    if (!s_.filter.empty()) page_.line("  only what matches is counted: " + clean(s_.filter), 4, Ink::Bold);
+  }
+
+  void device(const DeviceRow& d) {
+    std::string const what = d.software ? d.dry_run ? " (software, dry run)" : " (software)" : "";
+    std::string const size = d.total_bytes ? ", " + bytes_text(*d.total_bytes) : "";
+    page_.line(fmt::format("  device {}: {}{}{}", d.number, clean(d.name), what, size), 4);
+  }
+
+  void failures() {
+    if (s_.failures.empty()) return;
+    FailureRow const& last = s_.failures.back();
+    page_.gap();
+    page_.raw(page_.in(Ink::Bad, "Out of memory") +
+              (s_.failures.size() > 1 ? "  " + count_text(s_.failures.size()) + " failed allocations, the last:" : ""));
+    page_.line("  " + bytes_text(last.requested_bytes) + " were asked for, " + bytes_text(last.free_bytes) +
+               " free on device " + std::to_string(last.device) + ", at " + duration_text(last.time_ns) +
+               where(last.step, last.phase, last.layer));
+    std::string_view text = last.post_mortem;
+    while (!text.empty()) {
+      std::size_t const end = std::min(text.find('\n'), text.size());
+      page_.line("  " + clean(text.substr(0, end)), 4);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  static std::string where(const std::optional<std::uint64_t>& step, const std::string& phase,
+                           const std::string& layer) {
+    std::string text;
+    if (step) text += ", step " + std::to_string(*step);
+    if (phase != "other") text += ", phase " + phase;
+    return text + ", layer " + clean(layer);
+  }
+
+  void peak() {
+    Anatomy const& p = s_.peak;
+    page_.gap();
+    page_.raw(page_.in(Ink::Bold, "Peak live  " + bytes_text(p.live_bytes)));
+    page_.line("  at " + duration_text(p.time_ns) + where(p.step, p.phase, p.layer));
+    std::string reserved = "reserved " + bytes_text(p.reserved_bytes);
+    if (s_.reserved_from_driver)
+      reserved +=
+          fmt::format(" = {:.3f} x live", static_cast<double>(p.reserved_bytes) / static_cast<double>(p.live_bytes));
+    else
+      reserved += " (the driver was not asked: live bytes)";
+    std::uint64_t total = 0;
+    for (DeviceRow const& d : s_.devices) total += d.total_bytes.value_or(0);
+    std::string const share =
+        total == 0 ? "" : percent_text(p.reserved_bytes, total) + " of the device" + (s_.devices.size() > 1 ? "s" : "");
+    page_.line("  " + joined({"requested " + bytes_text(p.requested_bytes), reserved, share}, separator()));
+    page_.line("  " + joined({"largest requested " + bytes_text(s_.peak_requested_bytes),
+                              "largest reserved " + bytes_text(s_.peak_reserved_bytes),
+                              "live at the end " + bytes_text(s_.end_live_bytes)},
+                             separator()));
+    page_.chart(s_.timeline, p.time_ns, s_.source.duration_ns);
+  }
+
+  void tables(const Anatomy& a) {
+    std::string when = "at the peak";
+    if (s_.at)
+      when = "at " + duration_text(a.time_ns) + ": " + bytes_text(a.live_bytes) + " live, " +
+             bytes_text(a.reserved_bytes) + " reserved";
+    auto const by = page_.options().by;
+    if (!by || *by == By::Kind) table("By kind", when + kinds_known(a), "kind", a.by_kind, a.live_bytes);
+    if (!by || *by == By::Layer) table("By layer", when, "layer", a.by_layer, a.live_bytes);
+    if (by == By::Phase) table("By phase of allocation", when, "phase", a.by_phase, a.live_bytes);
+    if (by == By::Step) table("By step of allocation", when, "step", a.by_step, a.live_bytes);
+    if (by == By::Stack) table("By call stack", when, "stack", a.by_stack, a.live_bytes);
+  }
+
+  static std::string kinds_known(const Anatomy& a) {
+    if (a.live_bytes == 0) return "";
+    std::string text = ", kinds given for " + percent_text(a.kind_given_bytes, a.live_bytes);
+    if (a.kind_inferred_bytes != 0) text += ", inferred for " + percent_text(a.kind_inferred_bytes, a.live_bytes);
+    return text;
+  }
+
+  void table(std::string_view title, const std::string& when, std::string_view what, const std::vector<Row>& rows,
+             std::uint64_t whole) {
+    page_.heading(title, when);
+    bool const activations =
+        what == "layer" && std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.activation_bytes != 0; });
+    Table table(page_,
+                activations
+                    ? std::initializer_list<Column>{{what, false}, {"live"}, {"share"}, {"activation"}, {"blocks"}}
+                    : std::initializer_list<Column>{{what, false}, {"live"}, {"share"}, {"blocks"}});
+    auto const put = [&](const std::string& name, const Row& r, std::string bar) {
+      std::vector<std::string> cells{name, bytes_text(r.live_bytes), percent_text(r.live_bytes, whole)};
+      if (activations) cells.push_back(r.activation_bytes == 0 ? "-" : bytes_text(r.activation_bytes));
+      cells.push_back(count_text(r.blocks));
+      table.row(std::move(cells), std::move(bar));
+    };
+    std::size_t const shown = std::min(rows.size(), page_.options().top);
+    Row rest;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Row const& r = rows[i];
+      if (i < shown) {
+        put(clean(r.name), r, page_.bar(r.live_bytes, whole, kBarWidth));
+        continue;
+      }
+      rest.live_bytes += r.live_bytes;
+      rest.activation_bytes += r.activation_bytes;
+      rest.blocks += r.blocks;
+    }
+    if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, "");
+    table.print(kBarWidth);
+  }
+
+  // All of a few; of many the first, those around the highest, and the last.
+  void steps() {
+    if (s_.steps.empty()) return;
+    auto const highest = std::max_element(s_.steps.begin(), s_.steps.end(), [](const StepRow& a, const StepRow& b) {
+      return a.peak_live_bytes < b.peak_live_bytes;
+    });
+    page_.heading("Steps",
+                  count_text(s_.steps.size(), "step", "steps") + ", highest in step " + std::to_string(highest->step));
+    Table table(page_, {{"step", false}, {"peak live"}, {"live at end"}, {"allocations"}, {"time"}});
+    auto const most = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page_.options().top, 3));
+    std::ptrdiff_t skipped_before = 0;
+    for (auto i = s_.steps.begin(); i != s_.steps.end(); ++i) {
+      bool const shown = std::ssize(s_.steps) <= most || i - s_.steps.begin() < most / 2 ||
+                         s_.steps.end() - i <= (most - 1) / 2 || i == highest;
+      if (!shown) {
+        ++skipped_before;
+        continue;
+      }
+      if (skipped_before > 0) table.row({page_.options().unicode ? "⋮" : "...", "", "", "", ""});
+      skipped_before = 0;
+      table.row({std::to_string(i->step), bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
+                 count_text(i->allocations), duration_text(i->end_ns - i->begin_ns)},
+                page_.bar(i->peak_live_bytes, highest->peak_live_bytes, kBarWidth));
+    }
+    table.print(kBarWidth);
+  }
+
+  // Of interest where it is not all plain device memory.
+  void classes() {
+    bool const plain = s_.classes.empty() || (s_.classes.size() == 1 && s_.classes[0].name == "device");
+    if (plain) return;
+    page_.heading("Classes of memory", "each at its own peak");
+    Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}, {"", false}});
+    for (ClassRow const& c : s_.classes)
+      table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations), remark(c.name)});
+    table.print(0);
+  }
+  static std::string remark(const std::string& name) {
+    if (name == "pinned" || name == "registered") return "host memory, not in live";
+    if (name == "managed") return "where it was touched last, not in live";
+    if (name == "reservation") return "addresses only";
+    if (name == "mapping") return "counted as physical";
+    if (name == "imported") return "another process's bytes";
+    if (name == "tensor") return "inside the framework's blocks";
+    return "";
+  }
+
+  // What to type next. At most three, the most useful for this trace.
+  void next() {
+    std::string const command = "tidemark report " + command_text({s_.source.path});
+    std::vector<std::pair<std::string, std::string>> lines;
+    bool const layers =
+        s_.peak.by_layer.size() > 1 || (s_.peak.by_layer.size() == 1 && s_.peak.by_layer[0].name != "(unscoped)");
+    if (s_.peak.live_bytes != 0 && s_.peak.by_layer.size() > page_.options().top)
+      lines.emplace_back(
+          command + " --by layer --top " + std::to_string(std::min<std::size_t>(100, 4 * page_.options().top)),
+          "more layers");
+    if (s_.peak.by_stack.size() > 1 && page_.options().by != By::Stack)
+      lines.emplace_back(command + " --by stack", "by call site");
+    if (s_.steps.size() > 1 && !s_.at)
+      lines.emplace_back(command + " --at step:" + std::to_string(s_.steps.back().step), "the peak of one step");
+    lines.emplace_back(command + " --format json", "every figure, for programs");
+    if (!layers && s_.peak.live_bytes != 0)
+      lines.insert(lines.begin(), {"tidemark_push(TIDEMARK_LAYER, \"name\")", "in the program names its layers"});
+    lines.resize(std::min<std::size_t>(lines.size(), 3));
+    page_.heading("Next");
+    std::size_t width = 0;
+    for (auto const& line : lines) width = std::max(width, columns(clean(line.first)));
+    for (auto const& [what, why] : lines) {
+      std::string const text = clean(what);
+      if (width + 4 + why.size() + 2 <= page_.options().width)
+        page_.raw("  " + pad_right(text, width) + "  " + page_.in(Ink::Dim, why));
+      else
+        page_.raw("  " + text);
+    }
+  }
+
+  const Summary& s_;
+  Page page_;
+};
+
+}  // namespace
+
+std::size_t chart_points(const TextOptions& options) {
+  return Page::chart_points(options);
+}
+
+std::string text_report(const Summary& summary, const TextOptions& options) {
+  return TextReport(summary, options).make();
+}
+
+std::string text_overview(const std::vector<Summary>& summaries, const TextOptions& options) {
+  std::vector<const Summary*> order;
+  for (Summary const& s : summaries) order.push_back(&s);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Summary* a, const Summary* b) { return a->peak.live_bytes > b->peak.live_bytes; });
+  Page page(options);
+  page.heading(count_text(summaries.size(), "process", "processes"), "the one with the highest peak first");
+  Table table(page, {{"trace", false}, {"process"}, {"peak live"}, {"reserved"}, {"lost events"}});
+  std::uint64_t const highest = order.empty() ? 0 : order.front()->peak.live_bytes;
+  for (const Summary* s : order)
+    table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak.live_bytes),
+               bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
+              page.bar(s->peak.live_bytes, highest, kBarWidth));
+  table.print(kBarWidth);
+  return page.take();
+}
+
+}  // namespace tidemark::analysis::report

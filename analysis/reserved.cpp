@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/reserved.h"
+
+#include <algorithm>
+
+namespace tidemark::analysis {
+
+void Reserved::update(Device& d) {
+  sum_ -= d.reserved;
+  d.reserved = std::max({d.live, d.held, d.given});
+  sum_ += d.reserved;
+}
+
+// Unsigned numbers take a negative one as it is meant.
+void Reserved::change(const Block& b, std::uint64_t bytes) {
+  if (!selection_.on_device(b.device)) return;
+  Device& d = devices_[b.device];
+  if (counts_in_live(b)) d.live += bytes;
+  if (trace::on_device(b.block_class)) d.held += bytes;
+  update(d);
+}
+
+void Reserved::sample(const DeviceSample& s) {
+  auto const& baseline = baselines_[s.device];
+  if (s.source != trace::DeviceUse::Driver || !baseline || !selection_.on_device(s.device)) return;
+  source_ = ReservedSource::Driver;
+  Device& d = devices_[s.device];
+  d.given = s.used_bytes > *baseline ? s.used_bytes - *baseline : 0;
+  update(d);
+}
+
+}  // namespace tidemark::analysis

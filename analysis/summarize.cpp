@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/summarize.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/anatomy.h"
+#include "analysis/facts.h"
+#include "analysis/survey.h"
+#include "analysis/timeline.h"
+
+namespace tidemark::analysis {
+namespace {
+
+// A timeline for each layer is a lot of numbers; the rest of them keep next to nothing.
+constexpr std::size_t kMostLayerTimelines = 256;
+
+class Answer {
+ public:
+  Answer(const trace::Trace& trace, const Question& question)
+      : question_(question),
+        history_(read_history(trace)),
+        selection_(history_, question.filter),
+        baselines_(read_baselines(trace)),
+        contexts_(read_context_bytes(trace)),
+        layers_(history_.layers.size()),
+        steps_(history_.steps.size()) {
+    s_.source = read_source(trace, history_);
+    s_.devices = read_devices(trace, history_);
+  }
+
+  Result<Summary> give() {
+    survey();
+    dissect_peak();
+    if (auto other = dissect_other(); !other.ok()) return other.error();
+    layer_rows();
+    step_rows();
+    failure_rows();
+    s_.classes = class_rows(history_, selection_);
+    count_driver_calls();
+    ledger();
+    s_.filter = in_words(question_.filter);
+    return std::move(s_);
+  }
+
+ private:
+  Shares shares() const {
+    return {history_.end_ns, std::clamp<std::size_t>(question_.timeline_points, 1, kMostPoints)};
+  }
+
+  void survey() {
+    Timeline timeline(shares());
+    std::vector<Observer*> observers{&peak_, &layers_, &steps_};
+    if (question_.timeline_points != 0) observers.push_back(&timeline);
+    Walked const end = walk(history_, selection_, baselines_, history_.changes.size(), observers);
+    if (question_.timeline_points != 0) s_.timeline = timeline.finish();
+    s_.totals = peak_.totals();
+    s_.peak_requested_bytes = peak_.requested_bytes();
+    s_.peak_reserved_bytes = peak_.reserved_bytes();
+    s_.end_live_bytes = end.account.live_bytes;
+    s_.reserved_from_driver = end.reserved_source == ReservedSource::Driver;
+  }
+
+  Anatomy dissect_at(Instant instant) const {
+    return dissect(history_, selection_, baselines_, instant, question_.largest_blocks);
+  }
+
+  void dissect_peak() {
+    Account const& peak = peak_.peak();
+    s_.peak = dissect_at({peak.at, peak.time_ns});
+    s_.peak.reserved_bytes = peak.reserved_bytes;
+  }
+
+  Result<void> dissect_other() {
+    if (question_.at_step) {
+      const StepPeaks::Step* found = nullptr;
+      for (std::size_t i = 0; i < history_.steps.size(); ++i)
+        if (history_.steps[i].step == *question_.at_step) found = &steps_.steps()[i];
+      if (found == nullptr)
+        return Error{Errc::InvalidArgument, s_.source.path + ": no step " + std::to_string(*question_.at_step),
+                     steps_hint()};
+      s_.at = dissect_at({found->peak.at, found->peak.time_ns});
+    } else if (question_.at_ns) {
+      auto const later = [this](std::uint64_t ns, Change c) { return ns < history_.time_of(c); };
+      auto const end = std::upper_bound(history_.changes.begin(), history_.changes.end(), *question_.at_ns, later);
+      s_.at = dissect_at({static_cast<std::uint64_t>(end - history_.changes.begin()), *question_.at_ns});
+    }
+    return {};
+  }
+
+  std::string steps_hint() const {
+    if (history_.steps.empty()) return "the program marked no steps (tidemark_step in tidemark/tidemark.h)";
+    return "the trace has steps " + std::to_string(history_.steps.front().step) + " to " +
+           std::to_string(history_.steps.back().step);
+  }
+
+  void layer_rows() {
+    auto const& layers = layers_.layers();
+    std::vector<std::uint32_t> order(layers.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return layers[a].peak_live > layers[b].peak_live; });
+    for (std::uint32_t const i : order)
+      if (layers[i].allocations != 0)
+        s_.layers.push_back({.name = history_.layers[i],
+                             .peak_live_bytes = layers[i].peak_live,
+                             .peak_activation_bytes = layers[i].peak_activation,
+                             .allocations = layers[i].allocations});
+    if (question_.layer_timelines) layer_timelines(order);
+  }
+
+  void layer_timelines(std::vector<std::uint32_t> order) {
+    auto const& layers = layers_.layers();
+    std::erase_if(order, [&](std::uint32_t i) { return layers[i].peak_activation == 0; });
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return layers[a].peak_activation > layers[b].peak_activation;
+    });
+    order.resize(std::min(order.size(), kMostLayerTimelines));
+    LayerTimelines timelines(shares(), order, layers.size());
+    Observer* const observers[] = {&timelines};
+    static_cast<void>(walk(history_, selection_, baselines_, history_.changes.size(), observers));
+    std::vector<Points> lines = timelines.finish();
+    for (std::size_t i = 0; i < order.size(); ++i)
+      for (LayerRow& row : s_.layers)
+        if (row.name == history_.layers[order[i]]) row.activation_timeline = std::move(lines[i]);
+  }
+
+  void step_rows() {
+    for (std::size_t i = 0; i < history_.steps.size(); ++i) {
+      StepPeaks::Step const& step = steps_.steps()[i];
+      s_.steps.push_back({.step = history_.steps[i].step,
+                          .begin_ns = history_.steps[i].time_ns,
+                          .end_ns = i + 1 < history_.steps.size() ? history_.steps[i + 1].time_ns : history_.end_ns,
+                          .peak_live_bytes = step.peak.live_bytes,
+                          .end_live_bytes = step.end_live,
+                          .allocations = step.allocations});
+    }
+  }
+
+  void failure_rows() {
+    for (FailedAllocation const& f : history_.failures) {
+      FailureRow row{.time_ns = f.time_ns,
+                     .requested_bytes = f.size_bytes,
+                     .free_bytes = f.free_bytes,
+                     .device = f.device,
+                     .error = f.error,
+                     .layer = history_.layers[f.layer],
+                     .phase = std::string(trace::name(f.phase)),
+                     .block_class = std::string(trace::name(f.block_class)),
+                     .post_mortem = f.post_mortem};
+      if (f.step != kNoStep) row.step = history_.steps[f.step].step;
+      if (selection_.on_device(f.device)) s_.failures.push_back(std::move(row));
+    }
+  }
+
+  // Each block that was only observed is a call to the driver.
+  void count_driver_calls() {
+    for (Block const& b : history_.blocks) {
+      if (!b.observed || !trace::on_device(b.block_class) || !selection_.on_device(b.device)) continue;
+      ++s_.totals.driver_allocations;
+      if (b.died_ns != kNever) ++s_.totals.driver_frees;
+    }
+  }
+
+  // Bytes of the selected devices together; nothing where none is known.
+  std::optional<std::uint64_t> sum(const Baselines& bytes) const {
+    std::optional<std::uint64_t> all;
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      if (bytes[i] && selection_.on_device(static_cast<std::uint8_t>(i))) all = all.value_or(0) + *bytes[i];
+    return all;
+  }
+
+  void ledger() {
+    Ledger& l = s_.ledger;
+    l.live_bytes = s_.peak.live_bytes;
+    l.cached_bytes = s_.peak.reserved_bytes - s_.peak.live_bytes;
+    l.context_bytes = sum(contexts_);
+    if (!s_.reserved_from_driver) return;
+    std::uint64_t const before = sum(baselines_).value_or(0);
+    l.device_used_bytes = s_.peak.reserved_bytes + before;
+    if (l.context_bytes && before >= *l.context_bytes) l.other_processes_bytes = before - *l.context_bytes;
+  }
+
+  static std::string in_words(const Filter& f) {
+    std::string words;
+    auto const add = [&](const char* what, const std::string& value) {
+      words += (words.empty() ? "" : ", ") + std::string(what) + " " + value;
+    };
+    if (!f.layer.empty()) add("layer", f.layer);
+    if (f.kind) add("kind", std::string(trace::name(*f.kind)));
+    if (f.phase) add("phase", std::string(trace::name(*f.phase)));
+    if (f.step) add("allocated in step", std::to_string(*f.step));
+    if (f.device) add("device", std::to_string(*f.device));
+    return words;
+  }
+
+  const Question& question_;
+  History history_;
+  Selection selection_;
+  Baselines baselines_, contexts_;
+  PeakFinder peak_;
+  LayerPeaks layers_;
+  StepPeaks steps_;
+  Summary s_;
+};
+
+}  // namespace
+
+Result<Summary> summarize(const trace::Trace& trace, const Question& question) {
+  return Answer(trace, question).give();
+}
+
+}  // namespace tidemark::analysis

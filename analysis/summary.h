@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to a question about a trace, as plain data: what reports print and what tests compare. No type of the
+// trace's own is in it. Sizes are bytes, times nanoseconds since the trace began.
+//
+// Invariants: each table of an Anatomy sums to its live_bytes, to the byte; requested <= live <= reserved.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tidemark::analysis {
+
+struct Row {
+  std::string name;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t activation_bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+struct BlockRow {
+  std::uint64_t address = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t born_ns = 0;
+  std::optional<std::uint64_t> step;
+  std::string name;  // given by the program; may be empty
+  std::string layer, kind, phase;
+  unsigned device = 0;
+};
+
+// What was alive at one instant, every way of looking at it. Rows are sorted by live bytes.
+struct Anatomy {
+  std::uint64_t time_ns = 0;
+  std::uint64_t live_bytes = 0, requested_bytes = 0, reserved_bytes = 0;
+  std::uint64_t kind_given_bytes = 0, kind_inferred_bytes = 0;  // of the live ones; the rest has no kind
+  std::optional<std::uint64_t> step;
+  std::string phase, layer;  // of the latest allocation
+  std::vector<Row> by_kind, by_layer, by_phase, by_step, by_stack;
+  std::vector<BlockRow> largest;
+};
+
+using Points = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // time, bytes
+
+struct LayerRow {
+  std::string name;
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t peak_activation_bytes = 0;
+  std::uint64_t allocations = 0;
+  Points activation_timeline;
+};
+
+struct StepRow {
+  std::uint64_t step = 0;
+  std::uint64_t begin_ns = 0, end_ns = 0;
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t end_live_bytes = 0;
+  std::uint64_t allocations = 0;
+};
+
+struct ClassRow {
+  std::string name;
+  bool on_device = false;
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t end_bytes = 0;
+  std::uint64_t allocations = 0;
+};
+
+struct FailureRow {
+  std::uint64_t time_ns = 0;
+  std::uint64_t requested_bytes = 0, free_bytes = 0;
+  unsigned device = 0;
+  unsigned error = 0;
+  std::optional<std::uint64_t> step;
+  std::string layer, phase, block_class, post_mortem;
+};
+
+struct DeviceRow {
+  unsigned number = 0;
+  std::string name;
+  std::optional<std::uint64_t> total_bytes;
+  bool software = false, dry_run = false;
+};
+
+struct Totals {
+  std::uint64_t allocations = 0, frees = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t driver_allocations = 0, driver_frees = 0;
+};
+
+struct TimelinePoint {
+  std::uint64_t time_ns = 0;
+  std::uint64_t live_bytes = 0, requested_bytes = 0, reserved_bytes = 0;
+};
+
+// The file and the program that it is of.
+struct Source {
+  enum class State : std::uint8_t { Open, Closed, Stopped };
+  std::string path;
+  State state = State::Open;
+  bool complete = false;
+  std::string mode;
+  unsigned process = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t events = 0;
+  std::uint64_t lost_events = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> lost;      // why, how many; only what there was
+  std::vector<std::pair<std::string, std::uint64_t>> oddities;  // likewise
+  std::vector<std::string> command;
+  std::optional<int> exit_code;  // 128 + signal where one ended the program
+  std::map<std::string, std::string> facts;
+};
+
+// Every byte of the devices at the peak, as far as it is known.
+struct Ledger {
+  std::optional<std::uint64_t> device_used_bytes, context_bytes, other_processes_bytes;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t cached_bytes = 0;
+};
+
+struct Summary {
+  Source source;
+  std::vector<DeviceRow> devices;
+  Totals totals;
+  bool reserved_from_driver = false;
+  Anatomy peak;               // the instant of largest live bytes
+  std::optional<Anatomy> at;  // another instant, where one was asked for
+  std::uint64_t peak_requested_bytes = 0, peak_reserved_bytes = 0, end_live_bytes = 0;
+  std::vector<LayerRow> layers;  // by peak
+  std::vector<StepRow> steps;
+  std::vector<ClassRow> classes;
+  std::vector<FailureRow> failures;
+  std::vector<TimelinePoint> timeline;
+  Ledger ledger;
+  std::string filter;  // in words; empty: everything is counted
+};
+
+}  // namespace tidemark::analysis

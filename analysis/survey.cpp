@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/survey.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tidemark::analysis {
+namespace {
+
+// Sums over a whole run have no natural bound.
+void add_up(std::uint64_t& sum, std::uint64_t n) {
+  sum = n > ~sum ? ~std::uint64_t{0} : sum + n;
+}
+
+}  // namespace
+
+void PeakFinder::enter(const Block& b, trace::Kind, Why why) {
+  if (why != Why::Born) return;
+  ++totals_.allocations;
+  add_up(totals_.requested_bytes, b.size_bytes);
+}
+
+void PeakFinder::leave(const Block&, trace::Kind, Why why) {
+  if (why == Why::Freed) ++totals_.frees;
+}
+
+void PeakFinder::settled(const Account& a) {
+  if (a.live_bytes > peak_.live_bytes) peak_ = a;
+  if (a.at == peak_.at) peak_.reserved_bytes = std::max(peak_.reserved_bytes, a.reserved_bytes);
+  requested_ = std::max(requested_, a.requested_bytes);
+  reserved_ = std::max(reserved_, a.reserved_bytes);
+}
+
+void LayerPeaks::enter(const Block& b, trace::Kind kind, Why why) {
+  Layer& l = layers_[b.layer];
+  l.allocations += why == Why::Born;
+  l.live += rounded_bytes(b);
+  l.peak_live = std::max(l.peak_live, l.live);
+  if (kind != trace::Kind::Activation) return;
+  l.activation += rounded_bytes(b);
+  l.peak_activation = std::max(l.peak_activation, l.activation);
+}
+
+void LayerPeaks::leave(const Block& b, trace::Kind kind, Why) {
+  Layer& l = layers_[b.layer];
+  l.live -= rounded_bytes(b);
+  if (kind == trace::Kind::Activation) l.activation -= rounded_bytes(b);
+}
+
+void StepPeaks::step_begins(const Account& a, std::uint32_t) {
+  steps_.push_back({.peak = a, .end_live = a.live_bytes});
+}
+
+void StepPeaks::settled(const Account& a) {
+  if (steps_.empty()) return;
+  Step& s = steps_.back();
+  if (a.live_bytes > s.peak.live_bytes) s.peak = a;
+  s.end_live = a.live_bytes;
+}
+
+std::vector<ClassRow> class_rows(const History& history, const Selection& selection) {
+  constexpr std::size_t kCount = trace::kClassNames.size();
+  std::array<ClassRow, kCount> rows;
+  for (Change const c : history.changes) {
+    Block const& b = history.blocks[c.block];
+    auto const i = static_cast<std::size_t>(b.block_class);
+    if (i >= kCount || !selection.on_device(b.device)) continue;
+    ClassRow& row = rows[i];
+    row.on_device = trace::on_device(b.block_class);
+    std::uint64_t const bytes = row.on_device || is_tensor(b) ? rounded_bytes(b) : b.size_bytes;
+    row.end_bytes += c.freed ? -bytes : bytes;
+    row.peak_bytes = std::max(row.peak_bytes, row.end_bytes);
+    row.allocations += c.freed ? 0 : 1;
+  }
+  std::vector<ClassRow> seen;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (rows[i].allocations == 0) continue;
+    rows[i].name = trace::kClassNames[i];
+    seen.push_back(std::move(rows[i]));
+  }
+  return seen;
+}
+
+}  // namespace tidemark::analysis

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/walk.h"
+
+#include <unordered_map>
+
+namespace tidemark::analysis {
+namespace {
+
+using Why = Observer::Why;
+
+class Walk {
+ public:
+  Walk(const History& history, const Selection& selection, const Baselines& baselines,
+       std::span<Observer* const> observers)
+      : h_(history), selection_(selection), reserved_(selection, baselines), observers_(observers) {}
+
+  Walked run(std::uint64_t until) {
+    marks();
+    while (a_.at < until && a_.at < h_.changes.size()) {
+      change(h_.changes[a_.at++]);
+      marks();
+    }
+    return {a_, reserved_.source()};
+  }
+
+ private:
+  // What happened after as many changes as there were so far.
+  void marks() {
+    for (; step_ < h_.steps.size() && h_.steps[step_].at <= a_.at; ++step_) {
+      a_.time_ns = h_.steps[step_].time_ns;
+      for (Observer* const o : observers_) o->step_begins(a_, static_cast<std::uint32_t>(step_));
+    }
+    for (; retag_ < h_.retags.size() && h_.retags[retag_].at <= a_.at; ++retag_) rename(h_.retags[retag_]);
+    for (; sample_ < h_.samples.size() && h_.samples[sample_].at <= a_.at; ++sample_) {
+      reserved_.sample(h_.samples[sample_]);
+      a_.time_ns = h_.samples[sample_].time_ns;
+      a_.reserved_bytes = reserved_.bytes();
+      settled();
+    }
+  }
+
+  void change(Change c) {
+    Block const& b = h_.blocks[c.block];
+    trace::Kind const kind = kind_of(c.block, b);
+    if (selection_(b, kind)) {
+      if (c.freed)
+        leave(b, kind, Why::Freed);
+      else
+        enter(b, kind, Why::Born);
+    }
+    if (c.freed)
+      reserved_.died(b);
+    else
+      reserved_.born(b);
+    a_.time_ns = h_.time_of(c);
+    a_.reserved_bytes = reserved_.bytes();
+    settled();
+  }
+
+  void rename(const Retag& r) {
+    Block const& b = h_.blocks[r.block];
+    trace::Kind const before = kind_of(r.block, b);
+    if (selection_(b, before)) leave(b, before, Why::Renamed);
+    if (selection_(b, r.kind)) enter(b, r.kind, Why::Renamed);
+    kinds_[r.block] = r.kind;
+    settled();
+  }
+
+  trace::Kind kind_of(std::uint32_t block, const Block& b) const {
+    if (!b.retagged) return b.kind;
+    auto const found = kinds_.find(block);
+    return found == kinds_.end() ? b.kind : found->second;
+  }
+  void enter(const Block& b, trace::Kind kind, Why why) {
+    a_.live_bytes += rounded_bytes(b);
+    a_.requested_bytes += b.size_bytes;
+    for (Observer* const o : observers_) o->enter(b, kind, why);
+  }
+  void leave(const Block& b, trace::Kind kind, Why why) {
+    a_.live_bytes -= rounded_bytes(b);
+    a_.requested_bytes -= b.size_bytes;
+    for (Observer* const o : observers_) o->leave(b, kind, why);
+  }
+  void settled() {
+    for (Observer* const o : observers_) o->settled(a_);
+  }
+
+  const History& h_;
+  const Selection& selection_;
+  Reserved reserved_;
+  std::span<Observer* const> observers_;
+  Account a_;
+  std::size_t step_ = 0, retag_ = 0, sample_ = 0;
+  std::unordered_map<std::uint32_t, trace::Kind> kinds_;  // of blocks that were called something else meanwhile
+};
+
+}  // namespace
+
+Walked walk(const History& history, const Selection& selection, const Baselines& baselines, std::uint64_t until,
+            std::span<Observer* const> observers) {
+  return Walk(history, selection, baselines, observers).run(until);
+}
+
+}  // namespace tidemark::analysis

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that knows the library behind it: its header takes seconds to compile.
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/output.h"
+
+namespace tidemark::cli {
+
+struct Arguments::Parser {
+  CLI::App app;
+  std::string command;
+};
+
+Arguments::Arguments(std::string_view command, std::string_view summary, std::string_view examples)
+    : parser_(std::make_unique<Parser>()) {
+  parser_->command = command;
+  CLI::App& app = parser_->app;
+  app.name("tidemark " + std::string(command));
+  app.description(std::string(summary));
+  app.footer("\nExamples:\n" + std::string(examples));
+  app.get_formatter()->column_width(32);
+  app.set_help_flag("-h,--help", "print this text");
+}
+
+Arguments::~Arguments() = default;
+
+void Arguments::positional(std::vector<std::string>& into, const char* name, const char* help) {
+  parser_->app.add_option(name, into, help)->required()->type_name("");
+}
+
+void Arguments::option(std::string& into, const Option& o) {
+  CLI::Option* const added = parser_->app.add_option(o.names, into, o.help)->type_name(o.value);
+  if (o.choices.empty()) return;
+  added->check(CLI::Validator(
+      [choices = o.choices](std::string& given) {
+        if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
+        return "'" + given + "' is none of " + CLI::detail::join(choices, ", ");
+      },
+      ""));
+}
+
+void Arguments::option(std::optional<std::uint64_t>& into, const Option& o) {
+  parser_->app.add_option(o.names, into, o.help)->type_name(o.value);
+}
+
+void Arguments::flag(bool& into, const char* names, const char* help) {
+  parser_->app.add_flag(names, into, help);
+}
+
+Result<bool> Arguments::parse(Words words) {
+  // The library takes them from the back.
+  std::vector<std::string> reversed(words.rbegin(), words.rend());
+  try {
+    parser_->app.parse(std::move(reversed));
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    if (auto printed = print(parser_->app.help()); !printed.ok()) return printed.error();
+    return false;
+  } catch (const CLI::Error& error) {
+    return Error{Errc::InvalidArgument, error.what(), "tidemark " + parser_->command + " --help shows what there is"};
+  }
+}
+
+}  // namespace tidemark::cli

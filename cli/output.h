@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a command's results go. Data is for stdout or a file, talk is for stderr.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tidemark::cli {
+
+// To stdout. That nobody reads it any more is no error: whoever closed the pipe has seen enough.
+Result<void> print(std::string_view text);
+
+struct Target {
+  std::string path;
+  bool force = false;                // write over what is there
+  std::vector<std::string> sources;  // files that the text was made from, and that are never written over
+};
+Result<void> save(const Target& target, std::string_view text);
+
+// What stdout can show.
+struct Screen {
+  bool colour = false;
+  bool unicode = true;
+  std::size_t width = 100;
+};
+Screen screen();
+
+// "error: what" and "hint: the way out" on stderr. Nobody else prints these.
+void complain(const Error& error);
+
+}  // namespace tidemark::cli
