@@ -26,5 +26,6 @@ std::span<const Command> commands();
 
 Result<int> cmd_devices(Words words);
 Result<int> cmd_report(Words words);
+Result<int> cmd_run(Words words);
 
 }  // namespace tidemark::cli

@@ -13,6 +13,7 @@ namespace {
 
 // In the order in which a new user meets them.
 constexpr Command kCommands[] = {
+    {"run", "run a program and record its GPU memory", cmd_run},
     {"report", "where a trace's memory went: peaks by kind, layer, phase and step", cmd_report},
     {"devices", "the cards that the software device can stand in for", cmd_devices},
 };
@@ -29,6 +30,7 @@ std::string overview() {
     text += "  " + std::string(c.name) + std::string(width + 2 - c.name.size(), ' ') + std::string(c.summary) + "\n";
   text +=
       "\nexamples:\n"
+      "  tidemark run -- ./train\n"
       "  tidemark report run.tide\n"
       "  tidemark report run.tide --by layer --top 30\n"
       "  tidemark devices\n";

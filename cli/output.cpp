@@ -88,6 +88,12 @@ Screen screen() {
   return s;
 }
 
+void talk(std::string_view text) {
+  std::string line(text);
+  if (!line.ends_with('\n')) line += '\n';
+  write_all(STDERR_FILENO, line);
+}
+
 void complain(const Error& error) {
   say("error", error.what);
   if (!error.hint.empty()) say("hint", error.hint);

@@ -27,6 +27,9 @@ struct Screen {
 };
 Screen screen();
 
+// To stderr, for a person; a missing end of line is added.
+void talk(std::string_view text);
+
 // "error: what" and "hint: the way out" on stderr. Nobody else prints these.
 void complain(const Error& error);
 

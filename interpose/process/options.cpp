@@ -26,6 +26,7 @@ Result<Options> Options::from_environment() {
   Options options;
   options.out = env_text("TIDEMARK_OUT").value_or(options.out);
   options.run = env_text("TIDEMARK_RUN").value_or("");
+  options.list = env_text("TIDEMARK_RUN_LIST").value_or("");
   TIDEMARK_TRY(options.mode, read_mode());
   TIDEMARK_TRY(Bytes const limit, env_bytes("TIDEMARK_LIMIT", {}));
   TIDEMARK_TRY(Bytes const ring, env_bytes("TIDEMARK_RING", {}));

@@ -17,6 +17,7 @@ struct Options {
   bool stacks = false;
   bool summary = true;  // the line at the program's end; the launcher prints its own
   std::string run;      // the same for all processes of one launch; empty without a launcher
+  std::string list;     // a file for the launcher, to which the trace's place is appended
 
   static Result<Options> from_environment();
 };

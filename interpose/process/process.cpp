@@ -35,6 +35,17 @@ void say_error(const Error& error) {
   if (!error.hint.empty()) say("tidemark", "hint: " + error.hint);
 }
 
+// The launcher's list gets where the trace is and where it was to be, a zero byte behind each. One write: the processes
+// of a launch append to one file.
+void tell_launcher(const std::string& list, const std::string& written, const std::string& wanted) {
+  if (list.empty()) return;
+  int const file = open(list.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return;
+  std::string const entry = written + '\0' + wanted + '\0';
+  [[maybe_unused]] ssize_t const n = write(file, entry.data(), entry.size());
+  close(file);
+}
+
 bool start() {
   auto options = Options::from_environment();
   if (!options.ok()) {
@@ -47,6 +58,7 @@ bool start() {
     return false;
   }
   write_process_facts(recorder().names(), *the_options);
+  tell_launcher(the_options->list, recorder().file().path(), recorder().file().wanted_path());
   atexit(at_exit);
   return true;
 }

@@ -90,6 +90,7 @@ Result<void> File::open_at(const std::string& path) {
 Result<void> File::create(const Options& options) {
   Quietly const quietly;
   if (auto opened = open_at(options.path); !opened.ok()) return opened;
+  std::memcpy(wanted_path_, path_, sizeof path_);
   if (!promises_space(file_) || !take_space(file_, 0, kFirstExtent)) {
     int const why = errno;
     ::close(file_);

@@ -42,6 +42,7 @@ class File {
   Result<void> create(const Options& options);
   // Where it really is: the path asked for, or the fallback.
   const char* path() const { return path_; }
+  const char* wanted_path() const { return wanted_path_; }
   bool relocated() const { return relocated_; }
 
   const Clock& clock() const { return clock_; }
@@ -68,6 +69,7 @@ class File {
   bool full_ = false;
   bool relocated_ = false;
   char path_[4096] = {};
+  char wanted_path_[4096] = {};
 };
 
 }  // namespace tidemark::trace
