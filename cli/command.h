@@ -25,7 +25,9 @@ struct Command {
 std::span<const Command> commands();
 
 Result<int> cmd_devices(Words words);
+Result<int> cmd_doctor(Words words);
 Result<int> cmd_report(Words words);
 Result<int> cmd_run(Words words);
+Result<int> cmd_top(Words words);
 
 }  // namespace tidemark::cli
