@@ -130,7 +130,12 @@ void Page::chart_axis(std::size_t points, std::uint64_t peak_ns, std::uint64_t e
   std::size_t const before = kLabel + 1 + place;
   raw(in(Ink::Dim, fits ? std::string(before, ' ') + mark + " " + when : pad_left(when + " " + mark, before + 1)));
   std::string const begin = "0 s", end = duration_text(end_ns);
-  raw(in(Ink::Dim, std::string(kLabel + 1, ' ') + begin + pad_left(end, points - std::min(points, begin.size()))));
+  std::string const legend = o_.unicode ? "█ live  ░ reserved" : "# live  . reserved";
+  std::size_t const room = points - std::min(points, begin.size() + end.size());
+  std::size_t const space = columns(legend) + 4 <= room ? (room - columns(legend)) / 2 : room;
+  std::string axis = std::string(kLabel + 1, ' ') + begin + std::string(space, ' ');
+  if (space < room) axis += legend;
+  raw(in(Ink::Dim, pad_right(axis, kLabel + 1 + begin.size() + room) + end));
 }
 
 void Table::row(std::vector<std::string> cells, std::string tail) {
