@@ -11,8 +11,6 @@
 namespace tidemark::analysis::report {
 namespace {
 
-constexpr std::size_t kBarWidth = 24;
-
 std::string joined(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (std::string const& part : parts) {
@@ -182,7 +180,7 @@ class TextReport {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Row const& r = rows[i];
       if (i < shown) {
-        put(clean(r.name), r, page_.bar(r.live_bytes, whole, kBarWidth));
+        put(clean(r.name), r, page_.bar(r.live_bytes, whole));
         continue;
       }
       rest.live_bytes += r.live_bytes;
@@ -190,7 +188,7 @@ class TextReport {
       rest.blocks += r.blocks;
     }
     if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, "");
-    table.print(kBarWidth);
+    table.print();
   }
 
   // All of a few; of many the first, those around the highest, and the last.
@@ -215,9 +213,9 @@ class TextReport {
       skipped_before = 0;
       table.row({std::to_string(i->step), bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
                  count_text(i->allocations), duration_text(i->end_ns - i->begin_ns)},
-                page_.bar(i->peak_live_bytes, highest->peak_live_bytes, kBarWidth));
+                page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
     }
-    table.print(kBarWidth);
+    table.print();
   }
 
   // Of interest where it is not all plain device memory.
@@ -225,10 +223,11 @@ class TextReport {
     bool const plain = s_.classes.empty() || (s_.classes.size() == 1 && s_.classes[0].name == "device");
     if (plain) return;
     page_.heading("Classes of memory", "each at its own peak");
-    Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}, {"", false}});
+    Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}});
     for (ClassRow const& c : s_.classes)
-      table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations), remark(c.name)});
-    table.print(0);
+      table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations)},
+                page_.options().width >= 90 ? page_.in(Ink::Dim, remark(c.name)) : "");
+    table.print();
   }
   static std::string remark(const std::string& name) {
     if (name == "pinned" || name == "registered") return "host memory, not in live";
@@ -296,8 +295,8 @@ std::string text_overview(const std::vector<Summary>& summaries, const TextOptio
   for (const Summary* s : order)
     table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak.live_bytes),
                bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
-              page.bar(s->peak.live_bytes, highest, kBarWidth));
-  table.print(kBarWidth);
+              page.bar(s->peak.live_bytes, highest));
+  table.print();
   return page.take();
 }
 
