@@ -149,7 +149,7 @@ Anatomy dissect(const History& h, const Selection& selection, const Baselines& b
                 std::size_t largest) {
   Sums sums(h);
   Observer* const observers[] = {&sums};
-  Account const account = walk(h, selection, baselines, instant.at, observers).account;
+  Account const account = walk(h, selection, baselines, instant, observers).account;
   Anatomy a;
   a.time_ns = instant.time_ns;
   a.live_bytes = account.live_bytes;

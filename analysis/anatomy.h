@@ -6,11 +6,6 @@
 
 namespace tidemark::analysis {
 
-struct Instant {
-  std::uint64_t at = 0;  // after so many changes
-  std::uint64_t time_ns = 0;
-};
-
 // `largest`: how many single blocks to name.
 Anatomy dissect(const History& history, const Selection& selection, const Baselines& baselines, Instant instant,
                 std::size_t largest);

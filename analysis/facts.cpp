@@ -89,7 +89,6 @@ std::vector<DeviceRow> read_devices(const trace::Trace& trace, const History& hi
   trace::Names const& names = trace.names();
   for (unsigned i = 0; i < device_count(trace, history); ++i) {
     DeviceRow d{.number = i, .name = names.fact(device_key(i, "name"))};
-    if (d.name.empty()) d.name = "device " + std::to_string(i);
     d.total_bytes = number(names.fact(device_key(i, "total_bytes")));
     d.software = names.fact(device_key(i, "software")) == "1";
     d.dry_run = names.fact(device_key(i, "dry_run")) == "1";

@@ -145,7 +145,7 @@ class Builder {
       b.kind_source = KindSource::Given;
     } else {
       b.retagged = true;
-      h_.retags.push_back({.at = at(), .block = block, .kind = known(o.event.kind)});
+      h_.retags.push_back({.at = at(), .time_ns = now_, .block = block, .kind = known(o.event.kind)});
     }
   }
 

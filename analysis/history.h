@@ -75,6 +75,7 @@ struct StepMark {
 // The program calls a block something else from here on.
 struct Retag {
   std::uint64_t at = 0;
+  std::uint64_t time_ns = 0;
   std::uint32_t block = 0;
   trace::Kind kind = trace::Kind::Other;
 };

@@ -50,24 +50,29 @@ class Answer {
 
   void survey() {
     Timeline timeline(shares());
-    std::vector<Observer*> observers{&peak_, &layers_, &steps_};
+    DevicePeaks devices;
+    std::vector<Observer*> observers{&peak_, &layers_, &steps_, &devices};
     if (question_.timeline_points != 0) observers.push_back(&timeline);
-    Walked const end = walk(history_, selection_, baselines_, history_.changes.size(), observers);
+    Walked const end = walk(history_, selection_, baselines_, kEnd, observers);
     if (question_.timeline_points != 0) s_.timeline = timeline.finish();
     s_.totals = peak_.totals();
     s_.peak_requested_bytes = peak_.requested_bytes();
     s_.peak_reserved_bytes = peak_.reserved_bytes();
     s_.end_live_bytes = end.account.live_bytes;
+    for (DeviceRow& d : s_.devices) d.peak_live_bytes = devices.peak_bytes(d.number);
+    std::erase_if(s_.devices,
+                  [&](const DeviceRow& d) { return !selection_.on_device(static_cast<std::uint8_t>(d.number)); });
     s_.reserved_from_driver = end.reserved_source == ReservedSource::Driver;
   }
 
+  static Instant instant_of(const Account& a) { return {.at = a.at, .retags = a.retags, .time_ns = a.time_ns}; }
   Anatomy dissect_at(Instant instant) const {
     return dissect(history_, selection_, baselines_, instant, question_.largest_blocks);
   }
 
   void dissect_peak() {
     Account const& peak = peak_.peak();
-    s_.peak = dissect_at({peak.at, peak.time_ns});
+    s_.peak = dissect_at(instant_of(peak));
     s_.peak.reserved_bytes = peak.reserved_bytes;
   }
 
@@ -79,11 +84,12 @@ class Answer {
       if (found == nullptr)
         return Error{Errc::InvalidArgument, s_.source.path + ": no step " + std::to_string(*question_.at_step),
                      steps_hint()};
-      s_.at = dissect_at({found->peak.at, found->peak.time_ns});
+      s_.at = dissect_at(instant_of(found->peak));
     } else if (question_.at_ns) {
       auto const later = [this](std::uint64_t ns, Change c) { return ns < history_.time_of(c); };
       auto const end = std::upper_bound(history_.changes.begin(), history_.changes.end(), *question_.at_ns, later);
-      s_.at = dissect_at({static_cast<std::uint64_t>(end - history_.changes.begin()), *question_.at_ns});
+      s_.at =
+          dissect_at({.at = static_cast<std::uint64_t>(end - history_.changes.begin()), .time_ns = *question_.at_ns});
     }
     return {};
   }
@@ -118,7 +124,7 @@ class Answer {
     order.resize(std::min(order.size(), kMostLayerTimelines));
     LayerTimelines timelines(shares(), order, layers.size());
     Observer* const observers[] = {&timelines};
-    static_cast<void>(walk(history_, selection_, baselines_, history_.changes.size(), observers));
+    static_cast<void>(walk(history_, selection_, baselines_, kEnd, observers));
     std::vector<Points> lines = timelines.finish();
     for (std::size_t i = 0; i < order.size(); ++i)
       for (LayerRow& row : s_.layers)
@@ -153,13 +159,26 @@ class Answer {
     }
   }
 
-  // Each block that was only observed is a call to the driver.
+  // Each block that was only observed is a call to the driver. What a cache asks for shows in the driver's figure,
+  // which is written after each call that changed it.
   void count_driver_calls() {
+    Totals& t = s_.totals;
     for (Block const& b : history_.blocks) {
       if (!b.observed || !trace::on_device(b.block_class) || !selection_.on_device(b.device)) continue;
-      ++s_.totals.driver_allocations;
-      if (b.died_ns != kNever) ++s_.totals.driver_frees;
+      ++t.driver_allocations;
+      if (b.died_ns != kNever) ++t.driver_frees;
     }
+    if (s_.source.mode != "cache") return;
+    std::uint64_t more = 0, less = 0;
+    Baselines used = baselines_;
+    for (DeviceSample const& s : history_.samples) {
+      if (s.source != trace::DeviceUse::Driver || !selection_.on_device(s.device)) continue;
+      more += s.used_bytes > used[s.device].value_or(0);
+      less += s.used_bytes < used[s.device].value_or(0);
+      used[s.device] = s.used_bytes;
+    }
+    t.driver_allocations = std::max(t.driver_allocations, more);
+    t.driver_frees = std::max(t.driver_frees, less);
   }
 
   // Bytes of the selected devices together; nothing where none is known.

@@ -80,9 +80,10 @@ struct FailureRow {
 
 struct DeviceRow {
   unsigned number = 0;
-  std::string name;
+  std::string name;  // empty where the trace does not say
   std::optional<std::uint64_t> total_bytes;
   bool software = false, dry_run = false;
+  std::uint64_t peak_live_bytes = 0;
 };
 
 struct Totals {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/survey.h"
 
-#include <algorithm>
-#include <array>
-
 namespace tidemark::analysis {
 namespace {
 

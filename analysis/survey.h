@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is collected on one walk: the peak, and the peaks of layers, steps and classes.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -61,6 +63,23 @@ class StepPeaks : public Observer {
 
  private:
   std::vector<Step> steps_;
+};
+
+class DevicePeaks : public Observer {
+ public:
+  void enter(const Block& b, trace::Kind, Why) override {
+    Device& d = devices_[b.device];
+    d.live += rounded_bytes(b);
+    d.peak = std::max(d.peak, d.live);
+  }
+  void leave(const Block& b, trace::Kind, Why) override { devices_[b.device].live -= rounded_bytes(b); }
+  std::uint64_t peak_bytes(std::size_t device) const { return devices_[device].peak; }
+
+ private:
+  struct Device {
+    std::uint64_t live = 0, peak = 0;
+  };
+  std::array<Device, 256> devices_{};
 };
 
 // Every class that occurs, host memory and views included, on the devices that are selected.

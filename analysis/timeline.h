@@ -13,17 +13,23 @@ namespace tidemark::analysis {
 
 inline constexpr std::size_t kMostPoints = 4096;
 
-// Which share of the time an instant falls into.
+// Which share of the time an instant falls into. Shares differ by a nanosecond at most, and the last one ends with the
+// trace.
 class Shares {
  public:
-  Shares(std::uint64_t duration_ns, std::size_t count) : count_(count), width_ns_(duration_ns / count + 1) {}
+  Shares(std::uint64_t end_ns, std::size_t count) : count_(count), span_ns_(std::min(end_ns, kNever - 1) + 1) {}
   std::size_t count() const { return count_; }
-  std::size_t of(std::uint64_t time_ns) const { return std::min<std::size_t>(time_ns / width_ns_, count_ - 1); }
-  std::uint64_t begin_ns(std::size_t share) const { return share * width_ns_; }
+  std::size_t of(std::uint64_t time_ns) const {
+    return std::min(static_cast<std::size_t>(Wide{time_ns} * count_ / span_ns_), count_ - 1);
+  }
+  std::uint64_t begin_ns(std::size_t share) const {
+    return static_cast<std::uint64_t>((Wide{share} * span_ns_ + count_ - 1) / count_);
+  }
 
  private:
+  using Wide = unsigned __int128;
   std::size_t count_;
-  std::uint64_t width_ns_;
+  std::uint64_t span_ns_;
 };
 
 class Timeline : public Observer {

@@ -10,13 +10,13 @@ using Why = Observer::Why;
 
 class Walk {
  public:
-  Walk(const History& history, const Selection& selection, const Baselines& baselines,
+  Walk(const History& history, const Selection& selection, const Baselines& baselines, Instant until,
        std::span<Observer* const> observers)
-      : h_(history), selection_(selection), reserved_(selection, baselines), observers_(observers) {}
+      : h_(history), selection_(selection), reserved_(selection, baselines), until_(until), observers_(observers) {}
 
-  Walked run(std::uint64_t until) {
+  Walked run() {
     marks();
-    while (a_.at < until && a_.at < h_.changes.size()) {
+    while (a_.at < until_.at && a_.at < h_.changes.size()) {
       change(h_.changes[a_.at++]);
       marks();
     }
@@ -24,14 +24,18 @@ class Walk {
   }
 
  private:
+  template <class Mark>
+  bool due(const std::vector<Mark>& marks, std::size_t next) const {
+    return next < marks.size() && marks[next].at <= a_.at && marks[next].time_ns <= until_.time_ns;
+  }
   // What happened after as many changes as there were so far.
   void marks() {
-    for (; step_ < h_.steps.size() && h_.steps[step_].at <= a_.at; ++step_) {
+    for (; due(h_.steps, step_); ++step_) {
       a_.time_ns = h_.steps[step_].time_ns;
       for (Observer* const o : observers_) o->step_begins(a_, static_cast<std::uint32_t>(step_));
     }
-    for (; retag_ < h_.retags.size() && h_.retags[retag_].at <= a_.at; ++retag_) rename(h_.retags[retag_]);
-    for (; sample_ < h_.samples.size() && h_.samples[sample_].at <= a_.at; ++sample_) {
+    for (; a_.retags < until_.retags && due(h_.retags, a_.retags);) rename(h_.retags[a_.retags++]);
+    for (; due(h_.samples, sample_); ++sample_) {
       reserved_.sample(h_.samples[sample_]);
       a_.time_ns = h_.samples[sample_].time_ns;
       a_.reserved_bytes = reserved_.bytes();
@@ -63,6 +67,7 @@ class Walk {
     if (selection_(b, before)) leave(b, before, Why::Renamed);
     if (selection_(b, r.kind)) enter(b, r.kind, Why::Renamed);
     kinds_[r.block] = r.kind;
+    a_.time_ns = r.time_ns;
     settled();
   }
 
@@ -88,17 +93,18 @@ class Walk {
   const History& h_;
   const Selection& selection_;
   Reserved reserved_;
+  Instant until_;
   std::span<Observer* const> observers_;
   Account a_;
-  std::size_t step_ = 0, retag_ = 0, sample_ = 0;
+  std::size_t step_ = 0, sample_ = 0;
   std::unordered_map<std::uint32_t, trace::Kind> kinds_;  // of blocks that were called something else meanwhile
 };
 
 }  // namespace
 
-Walked walk(const History& history, const Selection& selection, const Baselines& baselines, std::uint64_t until,
+Walked walk(const History& history, const Selection& selection, const Baselines& baselines, Instant until,
             std::span<Observer* const> observers) {
-  return Walk(history, selection, baselines, observers).run(until);
+  return Walk(history, selection, baselines, until, observers).run();
 }
 
 }  // namespace tidemark::analysis

@@ -13,7 +13,8 @@
 namespace tidemark::analysis {
 
 struct Account {
-  std::uint64_t at = 0;  // changes so far
+  std::uint64_t at = 0;      // changes so far
+  std::uint64_t retags = 0;  // likewise
   std::uint64_t time_ns = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t requested_bytes = 0;
@@ -35,9 +36,16 @@ struct Walked {
   ReservedSource reserved_source = ReservedSource::Live;
 };
 
-// Through the first `until` changes, and through what follows them before the next one: what the driver says after an
-// allocation belongs to it.
-Walked walk(const History& history, const Selection& selection, const Baselines& baselines, std::uint64_t until,
+// An instant: after so many changes, and as much of what lies between the last of them and the next as is not later
+// than the other two say. By itself `at` means all of it: what the driver says after an allocation belongs to it.
+struct Instant {
+  std::uint64_t at = 0;
+  std::uint64_t retags = kNever;
+  std::uint64_t time_ns = kNever;
+};
+inline constexpr Instant kEnd{.at = kNever};
+
+Walked walk(const History& history, const Selection& selection, const Baselines& baselines, Instant until,
             std::span<Observer* const> observers);
 
 }  // namespace tidemark::analysis

@@ -3,6 +3,7 @@
 #include "cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "cli/output.h"
 
@@ -42,7 +43,14 @@ void Arguments::option(std::string& into, const Option& o) {
 }
 
 void Arguments::option(std::optional<std::uint64_t>& into, const Option& o) {
-  parser_->app.add_option(o.names, into, o.help)->type_name(o.value);
+  // The library would take -1, and what is too large, as the largest number there is.
+  auto const whole = [](std::string& given) {
+    std::uint64_t value = 0;
+    const char* const end = given.data() + given.size();
+    auto const [stop, failure] = std::from_chars(given.data(), end, value);
+    return failure == std::errc{} && stop == end ? std::string() : "'" + given + "' is not a whole number";
+  };
+  parser_->app.add_option(o.names, into, o.help)->type_name(o.value)->check(CLI::Validator(whole, ""));
 }
 
 void Arguments::flag(bool& into, const char* names, const char* help) {

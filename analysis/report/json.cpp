@@ -50,7 +50,9 @@ Json trace_of(const Source& s) {
 }
 
 Json device_of(const DeviceRow& d) {
-  return {{"name", d.name}, {"total_bytes", or_null(d.total_bytes)}, {"software", d.software}, {"dry_run", d.dry_run}};
+  return {{"name", d.name},         {"total_bytes", or_null(d.total_bytes)},
+          {"software", d.software}, {"dry_run", d.dry_run},
+          {"number", d.number},     {"peak_live_bytes", d.peak_live_bytes}};
 }
 
 std::string_view name_of(By by) {

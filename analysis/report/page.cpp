@@ -71,8 +71,14 @@ void Page::heading(std::string_view title, std::string_view remark) {
   raw(in(Ink::Bold, title) + (remark.empty() ? "" : "  " + in(Ink::Dim, remark)));
 }
 
-std::string Page::bar(std::uint64_t part, std::uint64_t whole, std::size_t width) const {
-  std::size_t const n = eighths(part, whole, width);
+// A narrow terminal has room for figures only.
+std::size_t Page::bar_width() const {
+  return o_.width >= 90 ? 24 : o_.width >= 80 ? 12 : 0;
+}
+
+std::string Page::bar(std::uint64_t part, std::uint64_t whole) const {
+  if (bar_width() == 0) return {};
+  std::size_t const n = eighths(part, whole, bar_width());
   if (!o_.unicode) return in(Ink::Bar, std::string((n + 7) / 8, '#'));
   std::string text;
   for (std::size_t i = 0; i < n / 8; ++i) text += kRight[8];
@@ -130,17 +136,22 @@ void Page::chart_axis(std::size_t points, std::uint64_t peak_ns, std::uint64_t e
   std::size_t const before = kLabel + 1 + place;
   raw(in(Ink::Dim, fits ? std::string(before, ' ') + mark + " " + when : pad_left(when + " " + mark, before + 1)));
   std::string const begin = "0 s", end = duration_text(end_ns);
-  raw(in(Ink::Dim, std::string(kLabel + 1, ' ') + begin + pad_left(end, points - std::min(points, begin.size()))));
+  std::string const legend = o_.unicode ? "█ live  ░ reserved" : "# live  . reserved";
+  std::size_t const room = points - std::min(points, begin.size() + end.size());
+  std::size_t const space = columns(legend) + 4 <= room ? (room - columns(legend)) / 2 : room;
+  std::string axis = std::string(kLabel + 1, ' ') + begin + std::string(space, ' ');
+  if (space < room) axis += legend;
+  raw(in(Ink::Dim, pad_right(axis, kLabel + 1 + begin.size() + room) + end));
 }
 
 void Table::row(std::vector<std::string> cells, std::string tail) {
   lines_.push_back({std::move(cells), std::move(tail)});
 }
 
-void Table::print(std::size_t tail_width) {
+void Table::print() {
   constexpr std::size_t kIndent = 2, kBetween = 2;
   std::vector<std::size_t> widths;
-  std::size_t rest = kIndent + (tail_width == 0 ? 0 : kBetween + tail_width);
+  std::size_t rest = kIndent + kBetween + page_.bar_width();
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = columns(columns_[c].title);
     for (Line const& l : lines_) width = std::max(width, columns(l.cells[c]));

@@ -25,8 +25,9 @@ class Page {
   void raw(std::string_view text) { out_.append(text).push_back('\n'); }
   void gap();
   void heading(std::string_view title, std::string_view remark = {});
-  // So much of `whole`, in at most `width` columns.
-  std::string bar(std::uint64_t part, std::uint64_t whole, std::size_t width) const;
+  // So much of `whole`, in at most bar_width() columns.
+  std::string bar(std::uint64_t part, std::uint64_t whole) const;
+  std::size_t bar_width() const;
   // Live bytes as a filled area, reserved bytes as a shade behind it.
   void chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, std::uint64_t end_ns);
   // Points that a chart has room for.
@@ -46,13 +47,13 @@ struct Column {
   bool right = true;
 };
 
-// Columns as wide as they must be; the first takes what is left and is cut to it.
+// Columns as wide as they must be; the first is cut to what the others leave.
 class Table {
  public:
   Table(Page& page, std::initializer_list<Column> columns) : page_(page), columns_(columns) {}
-  // One cleaned text per column, and what is printed behind them (a bar).
+  // One cleaned text per column, and what is printed behind them: a bar, or a remark of about its length.
   void row(std::vector<std::string> cells, std::string tail = {});
-  void print(std::size_t tail_width);
+  void print();
 
  private:
   struct Line {

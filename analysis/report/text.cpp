@@ -11,8 +11,6 @@
 namespace tidemark::analysis::report {
 namespace {
 
-constexpr std::size_t kBarWidth = 24;
-
 std::string joined(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (std::string const& part : parts) {
@@ -59,8 +57,9 @@ class TextReport {
       warn("The program was killed, or still runs: this is the account up to its last recorded event.");
     if (s_.source.state == Source::State::Stopped)
       warn("Recording ended before the program did: what came later is not in this trace.");
-    for (auto const& [what, count] : s_.source.oddities)
-      warn("The trace is not consistent: " + count_text(count) + " " + what + ".");
+    std::vector<std::string> odd;
+    for (auto const& [what, count] : s_.source.oddities) odd.push_back(what + ": " + count_text(count));
+    if (!odd.empty()) warn("The trace is not consistent (" + joined(odd, "; ") + ").");
   }
   void warn(const std::string& text) { page_.line((page_.options().unicode ? "⚠ " : "! ") + text, 2, Ink::Warning); }
 
@@ -71,20 +70,25 @@ class TextReport {
     page_.raw(page_.in(Ink::Bold, fit(path, page_.options().width, page_.options().unicode)));
     if (!source.command.empty())
       page_.raw("  " + fit(clean(command_text(source.command)), page_.options().width - 2, page_.options().unicode));
-    page_.line("  " + joined({source.exit_code ? "exit " + std::to_string(*source.exit_code) : "",
-                              duration_text(source.duration_ns), "mode " + source.mode,
-                              source.process == 0 ? "" : "process " + std::to_string(source.process),
-                              count_text(s_.totals.allocations, "allocation", "allocations"),
-                              count_text(s_.totals.driver_allocations, "driver call", "driver calls")},
-                             separator()));
+    page_.line(
+        "  " +
+        joined({source.exit_code ? "exit " + std::to_string(*source.exit_code) : "", duration_text(source.duration_ns),
+                "mode " + source.mode, source.process == 0 ? "" : "process " + std::to_string(source.process),
+                count_text(s_.totals.allocations, "allocation", "allocations"),
+                s_.totals.driver_allocations == 0
+                    ? ""
+                    : count_text(s_.totals.driver_allocations, "driver allocation", "driver allocations")},
+               separator()));
     for (DeviceRow const& d : s_.devices) device(d);
     if (!s_.filter.empty()) page_.line("  only what matches is counted: " + clean(s_.filter), 4, Ink::Bold);
   }
 
   void device(const DeviceRow& d) {
-    std::string const what = d.software ? d.dry_run ? " (software, dry run)" : " (software)" : "";
-    std::string const size = d.total_bytes ? ", " + bytes_text(*d.total_bytes) : "";
-    page_.line(fmt::format("  device {}: {}{}{}", d.number, clean(d.name), what, size), 4);
+    std::string text = fmt::format("  device {}: {}", d.number, d.name.empty() ? "(not named)" : clean(d.name));
+    if (d.software) text += d.dry_run ? " (software, dry run)" : " (software)";
+    if (d.total_bytes) text += ", " + bytes_text(*d.total_bytes);
+    if (s_.devices.size() > 1) text += ", peak live " + bytes_text(d.peak_live_bytes);
+    page_.line(text, 4);
   }
 
   void failures() {
@@ -117,22 +121,23 @@ class TextReport {
     page_.gap();
     page_.raw(page_.in(Ink::Bold, "Peak live  " + bytes_text(p.live_bytes)));
     page_.line("  at " + duration_text(p.time_ns) + where(p.step, p.phase, p.layer));
-    std::string reserved = "reserved " + bytes_text(p.reserved_bytes);
-    if (s_.reserved_from_driver)
-      reserved +=
-          fmt::format(" = {:.3f} x live", static_cast<double>(p.reserved_bytes) / static_cast<double>(p.live_bytes));
-    else
-      reserved += " (the driver was not asked: live bytes)";
+    figure("requested", p.requested_bytes, "largest " + bytes_text(s_.peak_requested_bytes), "");
+    figure("reserved", p.reserved_bytes, "largest " + bytes_text(s_.peak_reserved_bytes), reserved_remark());
+    figure("at the end", s_.end_live_bytes, "live", "");
+    page_.chart(s_.timeline, p.time_ns, s_.source.duration_ns);
+  }
+  void figure(std::string_view name, std::uint64_t bytes, const std::string& more, const std::string& remark) {
+    std::string const line = "  " + pad_right(name, 11) + pad_left(bytes_text(bytes), 11) + "   " + pad_right(more, 19);
+    page_.line(remark.empty() ? line.substr(0, line.find_last_not_of(' ') + 1) : line + " " + remark, 4);
+  }
+  std::string reserved_remark() const {
+    if (!s_.reserved_from_driver) return "sum of the blocks: no word of the driver's";
+    double const ratio = static_cast<double>(s_.peak.reserved_bytes) / static_cast<double>(s_.peak.live_bytes);
     std::uint64_t total = 0;
     for (DeviceRow const& d : s_.devices) total += d.total_bytes.value_or(0);
-    std::string const share =
-        total == 0 ? "" : percent_text(p.reserved_bytes, total) + " of the device" + (s_.devices.size() > 1 ? "s" : "");
-    page_.line("  " + joined({"requested " + bytes_text(p.requested_bytes), reserved, share}, separator()));
-    page_.line("  " + joined({"largest requested " + bytes_text(s_.peak_requested_bytes),
-                              "largest reserved " + bytes_text(s_.peak_reserved_bytes),
-                              "live at the end " + bytes_text(s_.end_live_bytes)},
-                             separator()));
-    page_.chart(s_.timeline, p.time_ns, s_.source.duration_ns);
+    std::string const of = s_.devices.size() > 1 ? " of the devices" : " of the device";
+    return fmt::format("{:.3f} x live", ratio) +
+           (total == 0 ? "" : separator() + percent_text(s_.peak.reserved_bytes, total) + of);
   }
 
   void tables(const Anatomy& a) {
@@ -149,7 +154,7 @@ class TextReport {
   }
 
   static std::string kinds_known(const Anatomy& a) {
-    if (a.live_bytes == 0) return "";
+    if (a.kind_given_bytes + a.kind_inferred_bytes == 0) return ", none was given";
     std::string text = ", kinds given for " + percent_text(a.kind_given_bytes, a.live_bytes);
     if (a.kind_inferred_bytes != 0) text += ", inferred for " + percent_text(a.kind_inferred_bytes, a.live_bytes);
     return text;
@@ -175,7 +180,7 @@ class TextReport {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Row const& r = rows[i];
       if (i < shown) {
-        put(clean(r.name), r, page_.bar(r.live_bytes, whole, kBarWidth));
+        put(clean(r.name), r, page_.bar(r.live_bytes, whole));
         continue;
       }
       rest.live_bytes += r.live_bytes;
@@ -183,7 +188,7 @@ class TextReport {
       rest.blocks += r.blocks;
     }
     if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, "");
-    table.print(kBarWidth);
+    table.print();
   }
 
   // All of a few; of many the first, those around the highest, and the last.
@@ -208,9 +213,9 @@ class TextReport {
       skipped_before = 0;
       table.row({std::to_string(i->step), bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
                  count_text(i->allocations), duration_text(i->end_ns - i->begin_ns)},
-                page_.bar(i->peak_live_bytes, highest->peak_live_bytes, kBarWidth));
+                page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
     }
-    table.print(kBarWidth);
+    table.print();
   }
 
   // Of interest where it is not all plain device memory.
@@ -218,10 +223,11 @@ class TextReport {
     bool const plain = s_.classes.empty() || (s_.classes.size() == 1 && s_.classes[0].name == "device");
     if (plain) return;
     page_.heading("Classes of memory", "each at its own peak");
-    Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}, {"", false}});
+    Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}});
     for (ClassRow const& c : s_.classes)
-      table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations), remark(c.name)});
-    table.print(0);
+      table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations)},
+                page_.options().width >= 90 ? page_.in(Ink::Dim, remark(c.name)) : "");
+    table.print();
   }
   static std::string remark(const std::string& name) {
     if (name == "pinned" || name == "registered") return "host memory, not in live";
@@ -289,8 +295,8 @@ std::string text_overview(const std::vector<Summary>& summaries, const TextOptio
   for (const Summary* s : order)
     table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak.live_bytes),
                bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
-              page.bar(s->peak.live_bytes, highest, kBarWidth));
-  table.print(kBarWidth);
+              page.bar(s->peak.live_bytes, highest));
+  table.print();
   return page.take();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace is untrusted input: any bytes end in an error or a partial result.
+// A trace is untrusted input: any bytes end in an error or a partial result, on the whole way to a report.
 //
 // Files are large and mostly empty, so an input is a small piece of one: 192 bytes that are mixed into a good header,
 // 64 into the heads of its two chunks, and slots, the first half of them names, the second half events.
@@ -14,6 +14,9 @@
 #include <span>
 #include <string>
 
+#include "analysis/report/json.h"
+#include "analysis/report/text.h"
+#include "analysis/summarize.h"
 #include "trace/read/trace.h"
 
 using namespace tidemark::trace;
@@ -44,6 +47,22 @@ std::byte* file(std::string* path) {
   return static_cast<std::byte*>(mapped);
 }
 
+// Whatever was read, its sums agree.
+void report(const Trace& trace) {
+  using namespace tidemark::analysis;
+  auto const s = summarize(trace, {.at_ns = 1000, .timeline_points = 16, .layer_timelines = true, .largest_blocks = 4});
+  if (!s.ok()) std::abort();
+  for (Anatomy const* const a : {&s->peak, &*s->at})
+    for (auto const* const rows : {&a->by_kind, &a->by_layer, &a->by_phase, &a->by_step, &a->by_stack}) {
+      std::uint64_t sum = 0;
+      for (Row const& row : *rows) sum += row.live_bytes;
+      if (sum != a->live_bytes || a->live_bytes > a->reserved_bytes) std::abort();
+    }
+  static_cast<void>(report::text_report(*s, {.colour = true}));
+  static_cast<void>(report::text_report(*s, {.by = report::By::Stack, .top = 2, .width = 60, .unicode = false}));
+  static_cast<void>(report::json_report(*s, {.by = report::By::Step, .timeline = true}));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -67,11 +86,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Event> decoded;
   for (std::size_t i = 0; i < trace->event_chunks(); ++i) trace->decode_chunk(i, decoded);
   if (decoded.size() > 2 * kChunkSlots) std::abort();
-  for (Event const& e : decoded) {
-    static_cast<void>(trace->names().path(e.context.scope));
-    static_cast<void>(trace->names().string(e.name));
-    static_cast<void>(trace->names().stack(e.context.stack));
-    static_cast<void>(trace->nanoseconds(e.ticks));
-  }
+  report(*trace);
   return 0;
 }

@@ -6,18 +6,21 @@
 namespace tidemark::trace {
 namespace {
 
-// In honest traces the first look or the second one succeeds; a bound keeps the work linear in all others.
-constexpr int kTries = 8;
+// In honest traces a head is looked at two or three times; a bound keeps the work linear in all others.
+constexpr int kTries = 64;
 constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
 // Generations run from 1 to 255 and then from 1 again.
-constexpr std::uint8_t successor(std::uint8_t generation) {
-  return generation == 255 ? 1 : static_cast<std::uint8_t>(generation + 1);
-}
-constexpr bool older(std::uint8_t a, std::uint8_t b) {
-  return static_cast<std::int8_t>(a - b) < 0;
+constexpr std::uint8_t predecessor(std::uint8_t generation) {
+  return generation == 1 ? 255 : static_cast<std::uint8_t>(generation - 1);
 }
 
+// A beginning or an end of an owner of an address, as one number. That two of them share one does no harm: whoever is
+// woken looks for itself.
+constexpr std::uint64_t happening(std::uint64_t address, std::uint8_t generation, Event::Type type) {
+  std::uint64_t const kind = std::uint64_t{generation} << 1 | (type == Event::Type::Free ? 1 : 0);
+  return (address ^ kind << 48) * 0x9e3779b97f4a7c15;
+}
 std::uint64_t patience_ticks(const FileHeader& h) {
   constexpr std::uint64_t kParts = 1'000'000'000 / Ordered::kPatienceNs;
   if (h.clock != ClockKind::Tsc || h.ticks_per_second < kParts) return Ordered::kPatienceNs;
@@ -54,19 +57,21 @@ Ordered::Address* Ordered::address_of(const Event& e) {
   return found == addresses.end() ? nullptr : &found->second;
 }
 
-// Whether an event can follow what is known of its address. Early: something has to come before it. Never: it is late,
-// the address has had later owners.
-Ordered::Verdict Ordered::judge(const Event& e, const Address* known) {
+// What has to happen before an event can follow what is known of its address; nothing if it can.
+std::optional<std::uint64_t> Ordered::awaited_by(const Event& e, const Address* known) {
   if (e.type == Event::Type::Alloc) {
-    if (known->live) return Verdict::Early;
-    bool const follows = e.generation == 0 || known->generation == 0 || e.generation == successor(known->generation);
-    return follows ? Verdict::Ready : Verdict::Early;
+    if (known->live) return happening(e.address, known->owner, Event::Type::Free);
+    if (e.generation == 0) return std::nullopt;
+    // The owners of a served address are counted from 1: those who are left out are still to come.
+    std::uint8_t const before = predecessor(e.generation);
+    bool const follows = known->served == 0 ? e.generation == 1 : known->served == before;
+    return follows ? std::nullopt : std::optional(happening(e.address, before, Event::Type::Free));
   }
-  if (e.type != Event::Type::Free) return Verdict::Ready;
-  if (known == nullptr) return Verdict::Early;
-  if (e.generation == 0) return known->live ? Verdict::Ready : Verdict::Early;
-  if (known->generation == e.generation) return known->live ? Verdict::Ready : Verdict::Never;
-  return known->generation != 0 && older(e.generation, known->generation) ? Verdict::Never : Verdict::Early;
+  if (e.type == Event::Type::Free) {
+    bool const its_own = known != nullptr && known->live && (e.generation == 0 || e.generation == known->owner);
+    return its_own ? std::nullopt : std::optional(happening(e.address, e.generation, Event::Type::Alloc));
+  }
+  return std::nullopt;
 }
 
 Ordered::Ordered(const Trace& trace) : trace_(trace), patience_ticks_(patience_ticks(trace.header())) {
@@ -102,17 +107,19 @@ void Ordered::queue(std::uint32_t lane) {
   heads_.push({.ticks = l.ticks, .after_frees = l.head.type != Event::Type::Free, .lane = lane});
 }
 
-void Ordered::wait(std::uint32_t lane) {
+void Ordered::wait(std::uint32_t lane, std::uint64_t awaited) {
   Lane& l = lanes_[lane];
   // Stamps of observed blocks are in order: nothing but an equal stamp can be missing.
   std::uint64_t const longest = l.head.generation == 0 ? 0 : patience_ticks_;
   l.deadline = l.ticks > kForever - longest ? kForever : l.ticks + longest;
+  l.awaited = awaited;
   deadlines_.emplace(l.deadline, lane);
-  waiting_.emplace(l.head.address, lane);
+  waiting_.emplace(awaited, lane);
 }
 
-void Ordered::wake(std::uint64_t address) {
-  auto const [begin, end] = waiting_.equal_range(address);
+void Ordered::wake(std::uint64_t awaited) {
+  if (waiting_.empty()) return;
+  auto const [begin, end] = waiting_.equal_range(awaited);
   for (auto i = begin; i != end; ++i) {
     deadlines_.erase({lanes_[i->second].deadline, i->second});
     queue(i->second);
@@ -126,7 +133,7 @@ bool Ordered::pick(std::uint32_t& lane, bool& patient) {
   if (!patient) {
     lane = deadlines_.begin()->second;
     deadlines_.erase(deadlines_.begin());
-    auto const [begin, end] = waiting_.equal_range(lanes_[lane].head.address);
+    auto const [begin, end] = waiting_.equal_range(lanes_[lane].awaited);
     waiting_.erase(std::find_if(begin, end, [&](const auto& w) { return w.second == lane; }));
     return true;
   }
@@ -149,11 +156,11 @@ bool Ordered::next(OrderedEvent& out) {
 bool Ordered::take(std::uint32_t lane, bool patient, OrderedEvent& out) {
   Lane& l = lanes_[lane];
   Address* const known = address_of(l.head);
-  Verdict const verdict = judge(l.head, known);
-  if (verdict == Verdict::Early && patient) {
-    wait(lane);
-    return false;
-  }
+  if (patient)
+    if (auto const awaited = awaited_by(l.head, known)) {
+      wait(lane, *awaited);
+      return false;
+    }
   now_ = std::max(now_, l.ticks);
   out.event = l.head;
   out.event.ticks = now_;
@@ -161,38 +168,45 @@ bool Ordered::take(std::uint32_t lane, bool patient, OrderedEvent& out) {
     // Nobody can own an address that is somebody's: the free of the block before is missing. It is delivered here, and
     // the allocation stays for the next call.
     ++oddities_.allocations_of_live;
-    known->live = false;
     out.event.type = Event::Type::Free;
-    out.block = known->block;
+    end_owner(l.head.address, *known, out);
     queue(lane);
     return true;
   }
   bool const delivered = apply(l.head, known, out);
-  if (delivered && !waiting_.empty()) wake(l.head.address);
   if (advance(l)) queue(lane);
   return delivered;
 }
 
 bool Ordered::apply(const Event& e, Address* known, OrderedEvent& out) {
   switch (e.type) {
-    case Event::Type::Alloc:
-      *known = {.block = blocks_++, .generation = e.generation, .live = true};
-      out.block = known->block;
+    case Event::Type::Alloc: begin_owner(e, *known, out); return true;
+    case Event::Type::Free:
+      if (awaited_by(e, known)) {
+        ++oddities_.frees_without_allocation;
+        return false;
+      }
+      end_owner(e.address, *known, out);
       return true;
-    case Event::Type::Free: return apply_free(e, known, out);
     case Event::Type::Label: return apply_label(e, out);
     default: return true;
   }
 }
 
-bool Ordered::apply_free(const Event& e, Address* known, OrderedEvent& out) {
-  if (known == nullptr || !known->live || (e.generation != 0 && e.generation != known->generation)) {
-    ++oddities_.frees_without_allocation;
-    return false;
-  }
-  known->live = false;
-  out.block = known->block;
-  return true;
+void Ordered::begin_owner(const Event& e, Address& known, OrderedEvent& out) {
+  known.block = out.block = blocks_++;
+  known.owner = e.generation;
+  if (e.generation != 0) known.served = e.generation;
+  known.live = true;
+  wake(happening(e.address, e.generation, Event::Type::Alloc));
+  // A free that bears no generation is of whoever is there.
+  if (e.generation != 0) wake(happening(e.address, 0, Event::Type::Alloc));
+}
+
+void Ordered::end_owner(std::uint64_t address, Address& known, OrderedEvent& out) {
+  out.block = known.block;
+  known.live = false;
+  wake(happening(address, known.owner, Event::Type::Free));
 }
 
 // A name that a program has for a block may be that of a tensor, of a block of its own, or of memory mapped there.

@@ -15,6 +15,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <set>
 #include <unordered_map>
@@ -58,6 +59,7 @@ class Ordered {
     Event head;
     std::uint64_t ticks = 0;     // of the head, not before the one it follows
     std::uint64_t deadline = 0;  // of the head's waiting
+    std::uint64_t awaited = 0;   // what the head waits for, see awaited_by()
     int tries = 0;               // how often the head has been looked at
   };
   struct Place {
@@ -67,32 +69,33 @@ class Ordered {
     auto operator<=>(const Place&) const = default;
   };
   struct Address {
-    std::uint64_t block = 0;
-    std::uint8_t generation = 0;
+    std::uint64_t block = 0;  // the latest
+    std::uint8_t owner = 0;   // its generation
+    std::uint8_t served = 0;  // the latest generation that was not 0
     bool live = false;
   };
-  enum class Verdict : std::uint8_t { Ready, Early, Never };
   using Addresses = std::unordered_map<std::uint64_t, Address>;
 
   void open_lanes();
   bool advance(Lane& lane);
   void queue(std::uint32_t lane);
-  void wait(std::uint32_t lane);
-  void wake(std::uint64_t address);
+  void wait(std::uint32_t lane, std::uint64_t awaited);
+  void wake(std::uint64_t awaited);
   bool pick(std::uint32_t& lane, bool& patient);
   bool take(std::uint32_t lane, bool patient, OrderedEvent& out);
   bool apply(const Event& e, Address* known, OrderedEvent& out);
-  bool apply_free(const Event& e, Address* known, OrderedEvent& out);
+  void begin_owner(const Event& e, Address& known, OrderedEvent& out);
+  void end_owner(std::uint64_t address, Address& known, OrderedEvent& out);
   bool apply_label(const Event& e, OrderedEvent& out);
   Address* address_of(const Event& e);
-  static Verdict judge(const Event& e, const Address* known);
+  static std::optional<std::uint64_t> awaited_by(const Event& e, const Address* known);
   Addresses& addresses_of(Class c);
 
   const Trace& trace_;
   std::uint64_t patience_ticks_;
   std::vector<Lane> lanes_;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> heads_;
-  // Lanes whose head came too early for its address: by the time at which waiting ends, and by that address.
+  // Lanes whose head came too early for its address: by the time at which waiting ends, and by what they wait for.
   std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> waiting_;
   std::array<Addresses, 7> addresses_;
