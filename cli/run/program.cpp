@@ -91,7 +91,17 @@ class ElfFile {
   Elf* elf_ = nullptr;
 };
 
+bool begins_like_binary(const std::string& path) {
+  char magic[4] = {};
+  int const file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;  // may be executed and not read
+  ssize_t const n = read(file, magic, sizeof magic);
+  close(file);
+  return n == sizeof magic && std::memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 void look_inside(Program& program) {
+  program.binary = begins_like_binary(program.path);
   ElfFile const file(program.path);
   program.elf = file.valid();
   if (!program.elf) return;

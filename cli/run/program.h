@@ -9,7 +9,8 @@ namespace tidemark::cli {
 
 struct Program {
   std::string path;             // as it will be started
-  bool elf = false;             // else a script
+  bool binary = false;          // begins like one; else a script
+  bool elf = false;             // and can be read
   bool dynamic = false;         // linked to shared libraries: only then can anything be preloaded
   bool set_user = false;        // runs as somebody else: the system ignores what is preloaded
   bool static_runtime = false;  // has device code and no shared CUDA runtime

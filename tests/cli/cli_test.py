@@ -53,11 +53,11 @@ class Cli(unittest.TestCase):
 class General(Cli):
     def test_help_lists_the_commands_and_goes_to_stdout(self):
         text = self.succeeds("--help")
-        for word in ("report", "devices", "examples:"):
+        for word in ("run", "report", "top", "doctor", "devices", "examples:"):
             self.assertIn(word, text)
 
     def test_each_command_explains_itself_with_examples(self):
-        for command in ("report", "devices"):
+        for command in ("run", "report", "top", "doctor", "devices"):
             text = self.succeeds(command, "--help")
             self.assertIn("Examples:", text)
             self.assertIn(f"tidemark {command}", text)
@@ -67,7 +67,7 @@ class General(Cli):
 
     def test_wrong_usage_is_code_2(self):
         self.fails(2, says=["no command"])
-        self.fails(2, "nonsense", says=["'nonsense'", "report, devices"])
+        self.fails(2, "nonsense", says=["'nonsense'", "run, report"])
         self.fails(2, "report")
         self.fails(2, "report", "training.tide", "--nonsense")
         self.fails(2, "report", "training.tide", "--by", "size", says=["kind, layer, phase, step, stack"])

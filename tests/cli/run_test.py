@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`tidemark run`, `doctor` and `top` on the software device: codes, signals, streams, traces, and lines for a person.
+
+usage: run_test.py TIDEMARK SAMPLE HOLDER STATIC_SAMPLE"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+TIDEMARK, SAMPLE, HOLDER, STATIC_SAMPLE = None, None, None, None
+SOFT = ("--device", "soft:rtx2080ti-11g")
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        self.addCleanup(self.temporary.cleanup)
+        self.environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TMPDIR": str(self.folder), "SOFTGPU_WORKERS": "1"}
+
+    def call(self, *words, **more):
+        environment = {**self.environment, **more.pop("env", {})}
+        return subprocess.run([TIDEMARK, *map(str, words)], cwd=more.pop("cwd", self.folder), env=environment, text=True,
+                              capture_output=True, timeout=120, **more)
+
+    def run_it(self, *words, **more):
+        return self.call("run", *words, **more)
+
+    def traces(self):
+        return sorted(p.name for p in self.folder.glob("*.tide"))
+
+    def report(self, name):
+        done = self.call("report", name, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def complains(self, done, code, *words):
+        self.assertEqual(done.returncode, code, done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertTrue(lines and lines[0].startswith("error: "), done.stderr)
+        self.assertTrue(any(line.startswith("hint: ") for line in lines), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+
+class Codes(Run):
+    def test_the_programs_own_code_is_passed_on(self):
+        for code in (0, 1, 2, 3, 77, 125, 255):
+            self.assertEqual(self.run_it("--", "sh", "-c", f"exit {code}").returncode, code)
+
+    def test_a_signal_that_ends_the_program_is_128_and_its_number(self):
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGABRT, signal.SIGPIPE):
+            done = self.run_it("--", "sh", "-c", f"kill -{int(number)} $$")
+            self.assertEqual(done.returncode, 128 + int(number))
+
+    def test_a_missing_program_is_127(self):
+        self.complains(self.run_it("--", "./nothere"), 127, "./nothere")
+        self.complains(self.run_it("--", "nothere-at-all"), 127, "./nothere-at-all")
+
+    def test_what_cannot_be_executed_is_126(self):
+        (self.folder / "text").write_text("not a program")
+        self.complains(self.run_it("--", "./text"), 126, "chmod +x")
+        self.complains(self.run_it("--", "./"), 126, "folder")
+        (self.folder / "text").chmod(0o755)
+        (self.folder / "text").write_text("\x7fELF nonsense")
+        done = self.run_it("--", "./text")
+        self.assertEqual(done.returncode, 126, done.stderr)
+        self.assertIn("error: ", done.stderr)
+
+    def test_a_script_without_an_interpreter_is_the_shells(self):
+        (self.folder / "script").write_text("exit $1\n")
+        (self.folder / "script").chmod(0o755)
+        self.assertEqual(self.run_it("--", "./script", "31").returncode, 31)
+
+    def test_a_wrong_call_is_2(self):
+        self.complains(self.run_it(), 2, "tidemark run -- ")
+        self.complains(self.run_it("--"), 2, "tidemark run -- ")
+        self.complains(self.run_it("./train"), 2, "tidemark run -- ")
+        self.complains(self.run_it("--nonsense", "--", "true"), 2)
+        self.complains(self.run_it("--device", "soft:nope", "--", "true"), 2, "tidemark devices")
+        self.complains(self.run_it("--device", "cuda", "--", "true"), 2, "soft:PROFILE")
+        self.complains(self.run_it("--memory", "8GiB", "--", "true"), 2, "--device soft")
+        self.complains(self.run_it(*SOFT, "--dry-run", "--execute", "--", "true"), 2)
+        self.complains(self.run_it("--limit", "much", "--", "true"), 2, "--limit")
+        self.complains(self.run_it("--ring", "0", "--", "true"), 2, "--ring")
+
+    def test_an_output_that_cannot_be_written_is_125(self):
+        self.complains(self.run_it("-o", "no/such/run.tide", "--", "true"), 125, "no such folder")
+        (self.folder / "run.tide").write_text("mine")
+        self.complains(self.run_it("-o", "run.tide", "--", "true"), 125, "--force")
+        self.assertEqual((self.folder / "run.tide").read_text(), "mine")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_read_only_folder_is_125(self):
+        (self.folder / "closed").mkdir(mode=0o555)
+        self.complains(self.run_it("-o", "closed/run.tide", "--", "true"), 125)
+
+    def test_a_static_runtime_on_the_software_device_is_named_before_the_start(self):
+        self.complains(self.run_it(*SOFT, "--", STATIC_SAMPLE), 125, "-cudart shared")
+
+
+class Streams(Run):
+    def test_output_of_the_program_is_its_own(self):
+        done = self.run_it("--", "sh", "-c", "echo out; echo err >&2; cat", input="in\n")
+        self.assertEqual(done.stdout, "out\nin\n")
+        self.assertTrue(done.stderr.startswith("err\n"))
+
+    def test_closed_streams_harm_nobody(self):
+        script = f'"{TIDEMARK}" run -- sh -c "exit 5" >&- 2>&- <&-'
+        self.assertEqual(subprocess.run(["sh", "-c", script], env=self.environment, cwd=self.folder).returncode, 5)
+
+    def test_a_program_that_touches_no_device_leaves_nothing(self):
+        done = self.run_it("--", "true")
+        self.assertEqual((done.returncode, self.traces()), (0, []))
+        self.assertIn("nothing was recorded", done.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+class Signals(Run):
+    def start(self, script, **more):
+        words = [TIDEMARK, "run", "--", "sh", "-c", script]
+        return subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True,
+                                stderr=subprocess.PIPE, **more)
+
+    def test_signals_to_us_reach_the_program(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+            trap = f"trap 'echo got; exit 9' {number.name[3:]}; echo ready; while :; do sleep 0.05; done"
+            running = self.start(trap)
+            self.assertEqual(running.stdout.readline(), "ready\n")
+            running.send_signal(number)
+            out, _ = running.communicate(timeout=30)
+            self.assertEqual((running.returncode, out), (9, "got\n"), number)
+
+    def test_a_key_on_the_terminal_reaches_the_program_once(self):
+        leader, follower = pty.openpty()
+        counting = "n=0; trap 'n=$((n+1)); echo got $n' INT; echo ready; while [ ! -e end ]; do sleep 0.05; done; exit 4"
+        running = subprocess.Popen([TIDEMARK, "run", "--", "sh", "-c", counting], cwd=self.folder, env=self.environment,
+                                   stdin=follower, stdout=follower, stderr=subprocess.DEVNULL,
+                                   preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
+        os.close(follower)
+        shown = b""
+        while b"ready" not in shown:
+            shown += os.read(leader, 1000)
+        os.write(leader, b"\x03")
+        while b"got 1" not in shown:
+            shown += os.read(leader, 1000)
+        time.sleep(0.3)
+        (self.folder / "end").touch()
+        self.assertEqual(running.wait(timeout=30), 4)
+        try:
+            shown += os.read(leader, 1000)
+        except OSError:
+            pass
+        os.close(leader)
+        self.assertNotIn(b"got 2", shown)
+
+    def test_ignored_and_blocked_signals_are_inherited(self):
+        script = f'trap "" USR2; exec "{TIDEMARK}" run -- sh -c \'kill -USR2 $$; exit 6\''
+        self.assertEqual(subprocess.run(["sh", "-c", script], env=self.environment, cwd=self.folder, capture_output=True).returncode, 6)
+
+
+class Traces(Run):
+    def test_a_run_is_recorded_and_summed_up(self):
+        done = self.run_it(*SOFT, "-o", "run.tide", "--", SAMPLE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("all values right", done.stdout)
+        for words in ("mode observe", "peak live 12.02 MiB", "run.tide", "tidemark report"):
+            self.assertIn(words, done.stderr)
+        report = self.report("run.tide")
+        self.assertEqual(report["program"]["exit"], 0)
+        self.assertEqual(report["program"]["command"], [SAMPLE])
+        self.assertTrue(report["trace"]["complete"])
+        self.assertEqual(report["devices"][0]["software"], True)
+        self.assertEqual(report["peak_reserved_bytes"], 14 << 20)
+        self.assertEqual(stat.S_IMODE((self.folder / "run.tide").stat().st_mode), 0o600)
+
+    def test_the_default_name_has_the_process(self):
+        self.run_it(*SOFT, "--", SAMPLE)
+        self.assertEqual(len(self.traces()), 1)
+        self.assertRegex(self.traces()[0], r"^tidemark-\d+\.tide$")
+
+    def test_force_writes_over(self):
+        (self.folder / "run.tide").write_text("old")
+        self.assertEqual(self.run_it(*SOFT, "--force", "-o", "run.tide", "--", SAMPLE).returncode, 0)
+        self.assertEqual(self.report("run.tide")["program"]["exit"], 0)
+
+    def test_processes_behind_a_wrapper_have_a_trace_each(self):
+        done = self.run_it(*SOFT, "-o", "run.tide", "--", "sh", "-c", f"cd /; '{SAMPLE}' & '{SAMPLE}'; wait")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.traces()), 2)
+        self.assertIn("run.tide", self.traces())
+        runs = {self.report(name)["trace"]["path"] for name in self.traces()}
+        self.assertEqual(len(runs), 2)
+        self.assertEqual(done.stderr.count("peak live 12.02 MiB"), 2)
+
+    def test_ranks_name_their_traces(self):
+        script = f"for r in 0 1 2; do OMPI_COMM_WORLD_RANK=$r '{SAMPLE}'; done"
+        self.run_it(*SOFT, "-o", "rank-%r.tide", "--", "sh", "-c", script)
+        self.assertEqual(self.traces(), ["rank-0.tide", "rank-1.tide", "rank-2.tide"])
+
+    def test_a_killed_program_leaves_a_trace_that_says_so(self):
+        done = self.run_it(*SOFT, "-o", "run.tide", "--", "sh", "-c", f"'{SAMPLE}' >/dev/null; kill -9 $$")
+        self.assertEqual(done.returncode, 137)
+        self.assertEqual(self.traces(), ["run.tide"])
+
+    def test_it_works_from_any_folder_through_a_link(self):
+        (self.folder / "there").mkdir()
+        os.symlink(TIDEMARK, self.folder / "there" / "tm")
+        done = subprocess.run(["there/tm", "run", *SOFT, "-o", "x.tide", "--", SAMPLE], cwd=self.folder, env=self.environment,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, self.traces()), (0, ["x.tide"]), done.stderr)
+
+    def test_a_limit_makes_the_card_small(self):
+        done = self.run_it(*SOFT, "--limit", "310MiB", "-o", "run.tide", "--", SAMPLE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("out of memory on device 0 (310.00 MiB, set by the limit)", done.stderr)
+        self.assertIn("verdict   shortage", done.stderr)
+        self.assertIn("memory      310.00 MiB", done.stdout)
+        self.assertEqual(self.report("run.tide")["oom"]["requested_bytes"], 4 << 20)
+
+    def test_memory_and_dry_run_reach_the_device(self):
+        done = self.run_it("--device", "soft:a100-80g", "--memory", "1GiB", "--dry-run", "-o", "run.tide", "--", SAMPLE, "--no-check")
+        self.assertIn("memory      1024.00 MiB", done.stdout)
+        self.assertTrue(self.report("run.tide")["devices"][0]["dry_run"])
+
+    def test_what_was_preloaded_and_on_the_path_stays(self):
+        done = self.run_it(*SOFT, "--", "sh", "-c", "echo $LD_PRELOAD; echo $LD_LIBRARY_PATH",
+                           env={"LD_PRELOAD": "libm.so.6", "LD_LIBRARY_PATH": "/some/where"})
+        preload, path = done.stdout.splitlines()
+        self.assertRegex(preload, r"^/.*/libtidemark\.so:libm\.so\.6$")
+        self.assertRegex(path, r"^/.*/softgpu:/some/where$")
+
+    def test_bare_preload_works_and_says_one_line(self):
+        lib = pathlib.Path(TIDEMARK).resolve().parents[1] / "lib"
+        environment = {**self.environment, "LD_PRELOAD": str(lib / "libtidemark.so"), "LD_LIBRARY_PATH": str(lib / "softgpu"), "SOFTGPU_QUIET": "1"}
+        done = subprocess.run([SAMPLE], cwd=self.folder, env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr, f"tidemark: peak 12.02 MiB live, 14.00 MiB reserved; trace: {self.traces()[0]}\n")
+
+
+class Others(Run):
+    def test_doctor_names_what_is_here(self):
+        done = self.call("doctor")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for words in ("tidemark", "driver", "NVML", "CUPTI", "ok software device", "recorded", "folder"):
+            self.assertIn(words, done.stdout)
+        self.assertEqual(self.traces(), [])
+
+    def test_doctor_probe_is_for_programs(self):
+        done = self.call("doctor", "--probe")
+        self.assertIn("driver.path=", done.stdout)
+
+    def test_top_once_shows_a_recorded_process(self):
+        library = pathlib.Path(TIDEMARK).resolve().parents[1] / "lib" / "softgpu"
+        share = {"SOFTGPU_SHARE": f"top-{os.getpid()}", "LD_LIBRARY_PATH": str(library), "SOFTGPU_PROFILE": "rtx2080ti-11g"}
+        running = subprocess.Popen([TIDEMARK, "run", *SOFT, "-o", "run.tide", "--", HOLDER], cwd=self.folder,
+                                   env={**self.environment, **share}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
+        for line in running.stdout:
+            if line.startswith("waiting"):
+                break
+        shown = self.call("top", "--once", env=share)
+        running.communicate("\n", timeout=60)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertRegex(shown.stdout, r"device 0 +SoftGPU \(rtx2080ti-11g\)")
+        self.assertRegex(shown.stdout, r"cli_holder +312\.00 MiB +12\.00 MiB")
+
+    def test_top_without_anything_says_so(self):
+        shown = self.call("top", "--once")
+        self.assertEqual(shown.returncode, 0)
+        self.assertIn("no device", shown.stdout)
+        self.assertEqual(self.call("top", "--interval", "soon").returncode, 2)
+
+
+if __name__ == "__main__":
+    TIDEMARK, SAMPLE, HOLDER, STATIC_SAMPLE = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])
