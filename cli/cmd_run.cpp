@@ -173,8 +173,15 @@ int launch(Plan plan, const Options& options) {
 
   Environment inherited;
   for (char** at = environ; *at != nullptr; ++at) inherited.emplace_back(*at);
-  auto const ended =
-      run_child(program->path, plan.program, environment_for(plan, *libraries, std::move(inherited), program->rpath));
+  Environment const environment = environment_for(plan, *libraries, std::move(inherited), program->rpath);
+  auto ended = run_child(program->path, plan.program, environment);
+  // A script that does not name its interpreter is the shell's, as everywhere.
+  if (ended.ok() && ended->start_failure == ENOEXEC && !program->binary) {
+    std::vector<std::string> words = plan.program;
+    words[0] = program->path;
+    words.insert(words.begin(), "sh");
+    ended = run_child("/bin/sh", words, environment);
+  }
   if (!ended.ok()) return ours(ended.error());
   if (ended->start_failure != 0) return not_started(*program, ended->start_failure);
   close_up(*list, *ended, !plan.profile.empty());
