@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "interpose/process/process.h"
 #include "interpose/record/devices.h"
@@ -37,16 +38,29 @@ void announce(std::atomic<std::uint32_t>& word) {
 
 struct Seen {
   std::uint64_t used_bytes = 0, process_bytes = 0;
+  bool context_known = false;
 };
+
+// What this process holds beside its blocks: its context. Told once, at a moment in which the blocks did not change.
+void tell_context(std::uint8_t device, Seen& seen, std::uint64_t reserved_before, const Nvml::Use& use) {
+  std::uint64_t const reserved = devices().reserved_bytes(device);
+  if (seen.context_known || use.process_bytes < reserved || reserved != reserved_before) return;
+  seen.context_known = true;
+  recorder().names().fact("device." + std::to_string(device) + ".context_bytes",
+                          std::to_string(use.process_bytes - reserved));
+}
 
 void sample(std::array<Seen, Devices::kMost>& before) {
   for (std::size_t i = 0; i < Devices::kMost; ++i) {
     auto const device = static_cast<std::uint8_t>(i);
     if (!devices().known(device)) continue;
+    std::uint64_t const reserved = devices().reserved_bytes(device);
     auto const use = nvml().use(device);
+    if (use) tell_context(device, before[i], reserved, *use);
     // A sample that says nothing new is not written: days of idling cost nothing.
     if (!use || (before[i].used_bytes == use->used_bytes && before[i].process_bytes == use->process_bytes)) continue;
-    before[i] = {use->used_bytes, use->process_bytes};
+    before[i].used_bytes = use->used_bytes;
+    before[i].process_bytes = use->process_bytes;
     recorder().device_use({.device = device,
                            .source = trace::DeviceUse::Nvml,
                            .used_bytes = use->used_bytes,

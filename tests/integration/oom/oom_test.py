@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is said when memory runs out: on stderr, in the trace, in the report; and the program's own error untouched.
+
+usage: oom_test.py TIDEMARK SCENARIOS"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIDEMARK, SCENARIOS = None, None
+
+
+class Oom(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+
+    def run_it(self, scenario, *options):
+        words = [TIDEMARK, "run", "--device", "soft:rtx2080ti-11g", "--dry-run", *options, "-o", "run.tide", "--", SCENARIOS, scenario]
+        done = subprocess.run(words, cwd=self.folder, text=True, capture_output=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (0, "cudaMalloc: cudaErrorMemoryAllocation\n"), done.stderr)
+        report = subprocess.run([TIDEMARK, "report", "run.tide", "--format", "json"], cwd=self.folder, text=True,
+                                capture_output=True, check=True)
+        return done.stderr, json.loads(report.stdout)
+
+    def test_a_shortage_names_the_owners(self):
+        said, report = self.run_it("shortage")
+        self.assertIn("out of memory on device 0 (10.76 GiB)", said)
+        self.assertRegex(said, r"wanted +100\.00 MiB by cudaMalloc in encoder\.\d, phase forward")
+        self.assertRegex(said, r"verdict +shortage: ")
+        self.assertEqual(len(re.findall(r"%  encoder\.\d \(\d+ blocks\)", said)), 4)
+        self.assertRegex(said, r"by kind +activation \d+\.\d+ GiB \(100 %\)")
+        self.assertIn("activations are the most of it: checkpointing", said)
+        self.assertIn("tidemark report", said)
+        self.assertEqual(report["oom"]["requested_bytes"], 100 << 20)
+        self.assertEqual(report["oom"]["step"], 7)
+        self.assertIn("verdict   shortage", report["oom"]["text"])
+
+    def test_bytes_in_pieces_are_fragmentation(self):
+        said, _ = self.run_it("fragmentation")
+        self.assertRegex(said, r"verdict +fragmentation: \d+\.\d+ GiB reserved but not in use")
+        self.assertIn("expandable_segments", said)
+
+    def test_a_block_larger_than_the_card_is_too_large(self):
+        said, report = self.run_it("too-large")
+        self.assertRegex(said, r"verdict +too large: one block of 1\.00 TiB")
+        self.assertEqual(report["peak"]["live_bytes"], 0)
+
+    def test_a_storm_is_reported_once_a_second_and_recorded_each_time(self):
+        said, report = self.run_it("storm")
+        self.assertLess(said.count("out of memory"), 20)
+        self.assertIn("10000 allocations failed", said)
+
+    def test_a_limit_is_judged_like_a_card(self):
+        said, _ = self.run_it("shortage", "--limit", "1GiB")
+        self.assertIn("out of memory on device 0 (1.00 GiB, set by the limit)", said)
+        self.assertRegex(said, r"verdict +shortage")
+        said, _ = self.run_it("fragmentation", "--limit", "1GiB", "--force")
+        self.assertRegex(said, r"verdict +fragmentation")
+
+
+if __name__ == "__main__":
+    TIDEMARK, SCENARIOS = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])

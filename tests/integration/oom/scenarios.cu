@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// usage: oom_scenarios shortage|fragmentation|too-large|storm
+// Ways to run out of memory, each with the marks of a training program.
+#include <cuda_runtime.h>
+#include <tidemark/tidemark.h>
+
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+std::size_t free_bytes() {
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return free;
+}
+
+int say(const char* call, cudaError_t result) {
+  std::printf("%s: %s\n", call, cudaGetErrorName(result));
+  return result == cudaErrorMemoryAllocation ? 0 : 1;
+}
+
+// The card fills up with activations, layer by layer.
+int shortage() {
+  tidemark_step(7);
+  tidemark_push(TIDEMARK_PHASE, "forward");
+  for (int layer = 0;; ++layer) {
+    char name[32];
+    std::snprintf(name, sizeof name, "encoder.%d", layer % 4);
+    tidemark_push(TIDEMARK_LAYER, name);
+    void* block = nullptr;
+    cudaError_t const result = cudaMalloc(&block, 100 * kMiB);
+    if (result != cudaSuccess) return say("cudaMalloc", result);
+    tidemark_tag(block, TIDEMARK_ACTIVATION, "output");
+    tidemark_pop(TIDEMARK_LAYER);
+  }
+}
+
+// A pool keeps what it has; every second block of it is free, and none of the holes is large enough.
+int fragmentation() {
+  cudaMemPool_t pool = nullptr;
+  cudaDeviceGetDefaultMemPool(&pool, 0);
+  unsigned long long keep = ~0ull;
+  cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  std::vector<void*> blocks;
+  while (free_bytes() >= 64 * kMiB) {
+    void* block = nullptr;
+    if (cudaMallocAsync(&block, 16 * kMiB, nullptr) != cudaSuccess) break;
+    blocks.push_back(block);
+  }
+  for (std::size_t i = 0; i < blocks.size(); i += 2) cudaFreeAsync(blocks[i], nullptr);
+  cudaStreamSynchronize(nullptr);
+  void* block = nullptr;
+  return say("cudaMalloc", cudaMalloc(&block, 100 * kMiB));
+}
+
+int too_large() {
+  void* block = nullptr;
+  return say("cudaMalloc", cudaMalloc(&block, std::size_t{1} << 40));
+}
+
+// A program that tries again at once: ten thousand failures.
+int storm() {
+  void* block = nullptr;
+  cudaError_t result = cudaSuccess;
+  for (int i = 0; i < 10000; ++i) result = cudaMalloc(&block, std::size_t{1} << 40);
+  return say("cudaMalloc", result);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const char* const what = arguments[1];
+  if (std::strcmp(what, "shortage") == 0) return shortage();
+  if (std::strcmp(what, "fragmentation") == 0) return fragmentation();
+  if (std::strcmp(what, "too-large") == 0) return too_large();
+  return storm();
+}
