@@ -109,7 +109,7 @@ CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
     return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, std::move(op));
   if (waiting == Waiting::Sync && is_capture_forbidden(call)) return capture_violated(call, nullptr);
   if (op.bytes() == 0) return CUDA_SUCCESS;
-  fault_slow(call.driver, "COPY", "cuMemcpy");
+  fault_slow(call.driver, SlowCall::Memcpy);
   Ends const ends = *ends_of(call.driver, op, false);
   bool const from_pageable = ends.source == Place::Pageable;
   bool const to_pageable = ends.destination == Place::Pageable;
