@@ -21,7 +21,8 @@ template <class T>
 struct Vectors {
   int n, incx, incy;
   std::vector<T> x, y;
-  Vectors(Random& random, bool positive = false) : n(random.integer(1, 50)) {
+  // Short ones for the ends of loops, long ones for their middle.
+  Vectors(Random& random, bool positive = false) : n(random.integer(1, random.integer(0, 3) == 0 ? 3000 : 50)) {
     incx = positive ? random.integer(1, 3) : random.pick({1, 2, -1, -3});
     incy = positive ? random.integer(1, 3) : random.pick({1, 3, -2});
     x = random.vector<T>(static_cast<std::size_t>(n * std::abs(incx)));
