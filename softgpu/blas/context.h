@@ -5,6 +5,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <new>
+#include <vector>
 
 #include "softgpu/blas/vendor.h"
 
@@ -34,6 +37,44 @@ struct cublasLtContext {
 static_assert(offsetof(cublasContext, device_context) == offsetof(cublasLtContext, device_context));
 
 namespace tidemark::softgpu::blas {
+
+// Where handles come from. What was destroyed stays ours, to be used again: a stale handle can then be told from a
+// living one without reading freed memory.
+template <class Context>
+class Handles {
+ public:
+  static Context* create(const Context& value) {
+    std::lock_guard const lock(mutex());
+    Context* made = nullptr;
+    if (spare().empty()) {
+      made = new (std::nothrow) Context(value);
+    } else {
+      made = spare().back();
+      spare().pop_back();
+      *made = value;
+    }
+    return made;
+  }
+  // False: it is none that is alive.
+  static bool destroy(Context* handle) {
+    std::lock_guard const lock(mutex());
+    if (handle == nullptr || handle->alive != cublasContext::kAlive) return false;
+    handle->alive = 0;
+    spare().push_back(handle);
+    return true;
+  }
+
+ private:
+  // Leaked: programs destroy handles while they end.
+  static std::mutex& mutex() {
+    static auto& instance = *new std::mutex;
+    return instance;
+  }
+  static std::vector<Context*>& spare() {
+    static auto& instance = *new std::vector<Context*>;
+    return instance;
+  }
+};
 
 inline bool is_alive(cublasLtHandle_t handle) {
   return handle != nullptr && handle->alive == cublasContext::kAlive;

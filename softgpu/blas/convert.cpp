@@ -57,14 +57,12 @@ namespace {
 
 // Element by element, for the tail of a vector and for processors without the instructions.
 template <class Stored, class F>
-void widen_each(const void* source, float* target, std::size_t first, std::size_t count, F convert) {
-  auto const* from = static_cast<const Stored*>(source);
-  for (std::size_t i = first; i < count; ++i) target[i] = convert(from[i]);
+void widen_each(const Stored* from, float* to, std::size_t first, std::size_t count, F convert) {
+  for (std::size_t i = first; i < count; ++i) to[i] = convert(from[i]);
 }
 template <class Stored, class F>
-void narrow_each(const float* source, void* target, std::size_t first, std::size_t count, F convert) {
-  auto* to = static_cast<Stored*>(target);
-  for (std::size_t i = first; i < count; ++i) to[i] = convert(source[i]);
+void narrow_each(const float* from, Stored* to, std::size_t first, std::size_t count, F convert) {
+  for (std::size_t i = first; i < count; ++i) to[i] = convert(from[i]);
 }
 
 template <class Int>
@@ -124,11 +122,6 @@ SOFTGPU_AVX2 std::size_t narrow_bfloat8(const float* source, std::uint16_t* targ
   return i;
 }
 #else
-// F16C, of which clang 14 does not know the name.
-bool converts_halves() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
 bool has_vectors() {
   return false;
 }
@@ -152,34 +145,38 @@ bool converts_to_float(cudaDataType type) {
   return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F || type == CUDA_R_8I || type == CUDA_R_32I;
 }
 
-void widen(cudaDataType type, const void* source, float* target, std::size_t count) {
-  auto const* const short_bits = static_cast<const std::uint16_t*>(source);
+Instructions best_instructions() {
+  return has_vectors() ? Instructions::Vector : Instructions::Portable;
+}
+
+void widen(cudaDataType type, const void* source, float* target, std::size_t count, Instructions instructions) {
+  auto const* const bits = static_cast<const std::uint16_t*>(source);
+  bool const vectors = instructions == Instructions::Vector;
   switch (type) {
     case CUDA_R_16F:
-      return widen_each<std::uint16_t>(source, target, has_vectors() ? widen_half8(short_bits, target, count) : 0,
-                                       count, half_to_float);
+      return widen_each(bits, target, vectors ? widen_half8(bits, target, count) : 0, count, half_to_float);
     case CUDA_R_16BF:
-      return widen_each<std::uint16_t>(source, target, has_vectors() ? widen_bfloat8(short_bits, target, count) : 0,
-                                       count, bfloat_to_float);
+      return widen_each(bits, target, vectors ? widen_bfloat8(bits, target, count) : 0, count, bfloat_to_float);
     case CUDA_R_8I:
-      return widen_each<std::int8_t>(source, target, 0, count, [](std::int8_t v) { return static_cast<float>(v); });
+      return widen_each(static_cast<const std::int8_t*>(source), target, 0, count,
+                        [](std::int8_t v) { return static_cast<float>(v); });
     case CUDA_R_32I:
-      return widen_each<std::int32_t>(source, target, 0, count, [](std::int32_t v) { return static_cast<float>(v); });
+      return widen_each(static_cast<const std::int32_t*>(source), target, 0, count,
+                        [](std::int32_t v) { return static_cast<float>(v); });
     default: std::memcpy(target, source, count * sizeof(float));
   }
 }
 
-void narrow(cudaDataType type, const float* source, void* target, std::size_t count) {
-  auto* const short_bits = static_cast<std::uint16_t*>(target);
+void narrow(cudaDataType type, const float* source, void* target, std::size_t count, Instructions instructions) {
+  auto* const bits = static_cast<std::uint16_t*>(target);
+  bool const vectors = instructions == Instructions::Vector;
   switch (type) {
     case CUDA_R_16F:
-      return narrow_each<std::uint16_t>(source, target, has_vectors() ? narrow_half8(source, short_bits, count) : 0,
-                                        count, float_to_half);
+      return narrow_each(source, bits, vectors ? narrow_half8(source, bits, count) : 0, count, float_to_half);
     case CUDA_R_16BF:
-      return narrow_each<std::uint16_t>(source, target, has_vectors() ? narrow_bfloat8(source, short_bits, count) : 0,
-                                        count, float_to_bfloat);
-    case CUDA_R_8I: return narrow_each<std::int8_t>(source, target, 0, count, saturate<std::int8_t>);
-    case CUDA_R_32I: return narrow_each<std::int32_t>(source, target, 0, count, saturate<std::int32_t>);
+      return narrow_each(source, bits, vectors ? narrow_bfloat8(source, bits, count) : 0, count, float_to_bfloat);
+    case CUDA_R_8I: return narrow_each(source, static_cast<std::int8_t*>(target), 0, count, saturate<std::int8_t>);
+    case CUDA_R_32I: return narrow_each(source, static_cast<std::int32_t*>(target), 0, count, saturate<std::int32_t>);
     default: std::memcpy(target, source, count * sizeof(float));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between stored elements and the float that is computed with. Narrowing rounds to nearest, ties to even, and keeps
-// NaN; integers saturate. With AVX2 and F16C where the processor has them.
+// NaN; integers saturate.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,13 @@ namespace tidemark::softgpu::blas {
 
 // Types with a float conversion: fp16, bf16, fp32, int8, int32.
 bool converts_to_float(cudaDataType type);
-void widen(cudaDataType type, const void* source, float* target, std::size_t count);
-void narrow(cudaDataType type, const float* source, void* target, std::size_t count);
+// AVX2 and F16C where the processor has them; the bits are the same without.
+enum class Instructions : std::uint8_t { Portable, Vector };
+Instructions best_instructions();
+void widen(cudaDataType type, const void* source, float* target, std::size_t count,
+           Instructions instructions = best_instructions());
+void narrow(cudaDataType type, const float* source, void* target, std::size_t count,
+            Instructions instructions = best_instructions());
 
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);

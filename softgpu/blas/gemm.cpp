@@ -5,13 +5,29 @@
 #include <memory>
 
 #include "softgpu/blas/openblas.h"
+#include "softgpu/interface/device_link.h"
 
 namespace tidemark::softgpu::blas {
 namespace {
 
-constexpr std::int64_t kTile = 1024;
+constexpr std::int64_t kTile = 2048;   // rows and columns of the result
+constexpr std::int64_t kDepth = 1024;  // of a product: exact for int8
+// What one thread should have to convert before another is woken for the rest: some 10 us, which that costs.
+constexpr std::int64_t kGrainElements = 128 * 1024;
 
-// Grows to what a thread's largest product needs, at most kTile x kTile elements.
+// Calls body(j) for all columns, which have about so many elements, on as many threads as OpenBLAS has.
+template <class F>
+void for_columns(std::int64_t count, std::int64_t elements, const F& body) {
+  auto const grain = static_cast<std::uint64_t>(1 + kGrainElements / std::max<std::int64_t>(1, elements));
+  device_link()->parallel(
+      openblas_threads(), static_cast<std::uint64_t>(count), grain,
+      [](void* state, std::uint64_t first, std::uint64_t last) {
+        for (std::uint64_t j = first; j < last; ++j) (*static_cast<const F*>(state))(static_cast<std::int64_t>(j));
+      },
+      const_cast<F*>(&body));
+}
+
+// Grows to what a thread's largest product needs: kTile x kTile elements for sums, kTile x kDepth for each factor.
 template <class T>
 class Scratch {
  public:
@@ -56,22 +72,45 @@ void compute_directly(const Gemm& g, const TileHook& hook) {
     hook.apply(hook.state, {const_cast<void*>(g.d.data), std::is_same_v<T, double>, g.d.ld, 0, 0, g.m, g.n});
 }
 
-// A block of op(X), kept in X's own orientation: sgemm transposes on the way.
-struct Block {
-  const float* data;
-  blasint ld;
-};
-Block widen_block(const Matrix& x, bool transposed, std::int64_t row, std::int64_t col, std::int64_t rows,
-                  std::int64_t cols, Scratch<float>& buffer) {
-  if (transposed) {
-    std::swap(row, col);
-    std::swap(rows, cols);
+// A block of op(X) as sgemm reads it, in X's own orientation: sgemm transposes on the way. What is not fp32 is to be
+// converted into the buffer, column by column.
+class Block {
+ public:
+  struct Place {
+    std::int64_t row, col, rows, cols;
+  };
+  Block(const Matrix& x, bool transposed, Place place, Scratch<float>& buffer) : x_(x), place_(place) {
+    if (transposed) place_ = {place.col, place.row, place.cols, place.rows};
+    if (x.type != CUDA_R_32F) converted_ = buffer.get(place_.rows * place_.cols);
   }
-  if (x.type == CUDA_R_32F) return {reinterpret_cast<const float*>(element(x, row, col)), static_cast<blasint>(x.ld)};
-  float* const data = buffer.get(rows * cols);
-  for (std::int64_t j = 0; j < cols; ++j)
-    widen(x.type, element(x, row, col + j), data + j * rows, static_cast<std::size_t>(rows));
-  return {data, static_cast<blasint>(rows)};
+  std::int64_t columns_to_convert() const { return converted_ == nullptr ? 0 : place_.cols; }
+  std::int64_t elements_to_convert() const { return place_.rows * columns_to_convert(); }
+  void convert(std::int64_t j) const {
+    widen(x_.type, element(x_, place_.row, place_.col + j), converted_ + j * place_.rows,
+          static_cast<std::size_t>(place_.rows));
+  }
+  const float* data() const {
+    return converted_ != nullptr ? converted_ : reinterpret_cast<const float*>(element(x_, place_.row, place_.col));
+  }
+  blasint ld() const { return static_cast<blasint>(converted_ != nullptr ? place_.rows : x_.ld); }
+
+ private:
+  const Matrix& x_;
+  Place place_;
+  float* converted_ = nullptr;
+};
+
+// Both factors at once: threads are woken one time.
+void convert(const Block& a, const Block& b) {
+  std::int64_t const first = a.columns_to_convert(), count = first + b.columns_to_convert();
+  if (count == 0) return;
+  for_columns(count, (a.elements_to_convert() + b.elements_to_convert()) / count, [&](std::int64_t j) {
+    if (j < first) {
+      a.convert(j);
+    } else {
+      b.convert(j - first);
+    }
+  });
 }
 
 class TiledGemm {
@@ -91,13 +130,14 @@ class TiledGemm {
     std::int32_t* const integers = g_.integer_sums ? scratch.integer_sum.get(rows * cols) : nullptr;
     if (integers != nullptr) std::fill_n(integers, rows * cols, 0);
     if (g_.k == 0) std::fill_n(sum, rows * cols, 0.0f);
-    for (std::int64_t deep = 0; deep < g_.k; deep += kTile) {
-      std::int64_t const depth = std::min(kTile, g_.k - deep);
-      Block const a = widen_block(g_.a, is_transposed(g_.transa), row, deep, rows, depth, scratch.a);
-      Block const b = widen_block(g_.b, is_transposed(g_.transb), deep, col, depth, cols, scratch.b);
+    for (std::int64_t deep = 0; deep < g_.k; deep += kDepth) {
+      std::int64_t const depth = std::min(kDepth, g_.k - deep);
+      Block const a(g_.a, is_transposed(g_.transa), {row, deep, rows, depth}, scratch.a);
+      Block const b(g_.b, is_transposed(g_.transb), {deep, col, depth, cols}, scratch.b);
+      convert(a, b);
       float const keep = deep == 0 || integers != nullptr ? 0.0f : 1.0f;
-      cblas(routine::gemm<float>(), CblasColMajor, g_.transa, g_.transb, rows, cols, depth, 1.0f, a.data, a.ld, b.data,
-            b.ld, keep, sum, rows);
+      cblas(routine::gemm<float>(), CblasColMajor, g_.transa, g_.transb, rows, cols, depth, 1.0f, a.data(), a.ld(),
+            b.data(), b.ld(), keep, sum, rows);
       if (integers != nullptr) add_integers(sum, integers, rows * cols);
     }
     if (integers == nullptr) return finish({sum, false, rows, row, col, rows, cols});
@@ -116,19 +156,31 @@ class TiledGemm {
 
   void finish(const Tile& tile) {
     auto* const sum = static_cast<float*>(tile.data);
+    auto const each_column = [&](auto const& work) {
+      for_columns(tile.cols, tile.rows, [&](std::int64_t j) { work(sum + j * tile.ld, j); });
+    };
+    auto const store = [&](float* column, std::int64_t j) {
+      narrow(g_.d.type, column, element_to_write(g_.d, tile.row, tile.col + j), static_cast<std::size_t>(tile.rows));
+    };
+    auto const scale = [&](float* column, std::int64_t j) { scale_column(column, tile, j); };
+    if (hook_.apply == nullptr)
+      return each_column([&](float* column, std::int64_t j) {
+        scale(column, j);
+        store(column, j);
+      });
+    each_column(scale);
+    hook_.apply(hook_.state, tile);
+    each_column(store);
+  }
+
+  void scale_column(float* column, const Tile& tile, std::int64_t j) const {
     auto const rows = static_cast<std::size_t>(tile.rows);
-    for (std::int64_t j = 0; j < tile.cols; ++j) {
-      float* const column = sum + j * tile.ld;
-      if (alpha_ != 1.0f)
-        for (std::size_t i = 0; i < rows; ++i) column[i] *= alpha_;
-      if (beta_ == 0.0f) continue;
-      float* const old = scratch.line.get(kTile);
-      widen(g_.c.type, element(g_.c, tile.row, tile.col + j), old, rows);
-      for (std::size_t i = 0; i < rows; ++i) column[i] += beta_ * old[i];
-    }
-    if (hook_.apply != nullptr) hook_.apply(hook_.state, tile);
-    for (std::int64_t j = 0; j < tile.cols; ++j)
-      narrow(g_.d.type, sum + j * tile.ld, element_to_write(g_.d, tile.row, tile.col + j), rows);
+    if (alpha_ != 1.0f)
+      for (std::size_t i = 0; i < rows; ++i) column[i] *= alpha_;
+    if (beta_ == 0.0f) return;
+    float* const old = scratch.line.get(kTile);
+    widen(g_.c.type, element(g_.c, tile.row, tile.col + j), old, rows);
+    for (std::size_t i = 0; i < rows; ++i) column[i] += beta_ * old[i];
   }
 
   void finish_integers(const std::int32_t* sum, std::int64_t row, std::int64_t col, std::int64_t rows,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix product at the heart of cuBLAS and cuBLASLt: D = alpha op(A) op(B) + beta C, column-major, in any of the
 // documented combinations of types. fp32, fp64 and complex go to OpenBLAS as they are. Everything else is converted in
-// tiles to fp32 in scratch of at most 16 MiB per thread, multiplied by OpenBLAS' sgemm, and rounded once at the end.
-// int8 is exact: a tile is 1024 deep, so that no partial sum leaves the 24 bits in which a float counts.
+// tiles to fp32 in scratch of at most 32 MiB per thread, multiplied by OpenBLAS' sgemm, and rounded once at the end.
+// int8 is exact: a product is 1024 deep, so that no partial sum leaves the 24 bits in which a float counts.
 #pragma once
 #include <cstdint>
 

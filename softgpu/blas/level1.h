@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level 1: vectors. One template per routine, for all types and both widths of integers; entries are generated.
 #pragma once
-#include <cmath>
-
 #include "softgpu/blas/call.h"
 #include "softgpu/blas/openblas.h"
 
@@ -101,20 +99,20 @@ template <class T, class I>
 cublasStatus_t nrm2(Entry entry, I n, const T* x, I incx, Real<T>* result) {
   return reduce(entry, n, x, incx, result, [](I m, const T* v, I inc) { return cblas(routine::nrm2<T>(), m, v, inc); });
 }
-// OpenBLAS 0.3.21 adds up complex numbers wrongly on processors with AVX-512 (scasum from nine elements on).
-template <class T, class I>
-Real<T> complex_asum(I n, const T* x, I incx) {
-  Real<T> sum{};
-  for (I i = 0; i < n; ++i) sum += std::abs(x[i * incx].real()) + std::abs(x[i * incx].imag());
-  return sum;
-}
+// OpenBLAS 0.3.21 sums complex numbers wrongly on processors with AVX-512 and BF16 (its pull request 4326). A complex
+// vector is one of twice as many reals.
 template <class T, class I>
 cublasStatus_t asum(Entry entry, I n, const T* x, I incx, Real<T>* result) {
-  return reduce(entry, n, x, incx, result, [](I m, const T* v, I inc) {
-    if constexpr (kIsComplex<T>)
-      return complex_asum(m, v, inc);
-    else
+  return reduce(entry, n, x, incx, result, [](I m, const T* v, I inc) -> Real<T> {
+    if constexpr (kIsComplex<T>) {
+      if (inc == 1 && m <= INT_MAX / 2)
+        return cblas(routine::asum<Real<T>>(), 2 * m, reinterpret_cast<const Real<T>*>(v), 1);
+      Real<T> sum = 0;
+      for (std::int64_t i = 0; i < m; ++i) sum += std::abs(v[i * inc].real()) + std::abs(v[i * inc].imag());
+      return sum;
+    } else {
       return cblas(routine::asum<T>(), m, v, inc);
+    }
   });
 }
 // Indices count from 1.

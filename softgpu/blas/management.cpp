@@ -3,7 +3,6 @@
 // count) are kept and given back; the computation here does not depend on them.
 #include <cuda.h>
 
-#include <new>
 #include <string>
 
 #include "base/log.h"
@@ -52,18 +51,12 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   *handle = nullptr;
   void* context = nullptr;
   if (cublasStatus_t const failed = open_device(&context)) return failed;
-  auto* const created = new (std::nothrow) cublasContext{};
-  if (created == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
-  created->device_context = context;
-  *handle = created;
-  return CUBLAS_STATUS_SUCCESS;
+  *handle = Handles<cublasContext>::create({.device_context = context});
+  return *handle == nullptr ? CUBLAS_STATUS_ALLOC_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  if (!is_alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  handle->alive = 0;
-  delete handle;
-  return CUBLAS_STATUS_SUCCESS;
+  return Handles<cublasContext>::destroy(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* version) {

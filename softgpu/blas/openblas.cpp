@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+
 #include "base/env.h"
 #include "base/log.h"
 
@@ -39,7 +41,16 @@ void* openblas_symbol(const char* name) {
   return openblas().library == nullptr ? nullptr : dlsym(openblas().library, name);
 }
 
+namespace {
+std::atomic<int> g_threads{1};
+}
+
+int openblas_threads() {
+  return g_threads.load(std::memory_order_relaxed);
+}
+
 void set_openblas_threads(int threads) {
+  g_threads.store(threads, std::memory_order_relaxed);
   auto* const set = reinterpret_cast<decltype(&openblas_set_num_threads)>(openblas_symbol("openblas_set_num_threads"));
   if (set != nullptr) set(threads);
 }

@@ -15,6 +15,8 @@ namespace tidemark::softgpu::blas {
 bool open_openblas(int threads);
 std::string openblas_error();
 void set_openblas_threads(int threads);
+// What it computes with; work of our own around it (conversions) takes as many.
+int openblas_threads();
 void* openblas_symbol(const char* name);
 
 // How arguments are written in CBLAS: options as its enums, complex scalars by address.

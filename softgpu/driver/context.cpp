@@ -222,6 +222,7 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext context, unsigned* version) {
 CUresult CUDAAPI cuCtxSynchronize(void) {
   return with_context([&](Call& call) -> CUresult {
     if (call.context->captures != 0 || is_capture_forbidden(call)) return capture_violated_context(call, call.context);
+    fault_slow(call.driver, SlowCall::CtxSynchronize);
     call.engine().wait_group(call.lock, *call.context);
     reap_streams(call.driver, call.context);
     settle_pools(call.driver);
@@ -234,6 +235,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
   return with_driver([&](Call& call) -> CUresult {
     if (!is_context(call, context)) return CUDA_ERROR_INVALID_CONTEXT;
     if (context->captures != 0 || is_capture_forbidden(call)) return capture_violated_context(call, context);
+    fault_slow(call.driver, SlowCall::CtxSynchronize);
     call.engine().wait_group(call.lock, *context);
     settle_pools(call.driver);
     return static_cast<CUresult>(context->error);

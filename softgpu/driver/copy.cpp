@@ -9,6 +9,13 @@
 namespace tidemark::softgpu {
 namespace {
 
+// Where the memory of programs ends, in the layout that Linux gives without being asked for more.
+#if defined(__x86_64__)
+constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;
+#else
+constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 48;
+#endif
+
 // Addresses that can only be a device's: there is no memory of the host behind them.
 bool is_device_address(Driver& driver, std::uintptr_t address) {
   return driver.blocks.in_window(address) || in_reservation(address);
@@ -47,6 +54,9 @@ std::optional<Ends> ends_of(Driver& driver, const CopyOp& op, bool in_graph) {
   Ends const ends{place_of(driver, op.source, *source, {.in_graph = in_graph}),
                   place_of(driver, op.destination, *destination, {.writes = true, .in_graph = in_graph})};
   if (ends.source == Place::Invalid || ends.destination == Place::Invalid) return std::nullopt;
+  if (op.bytes() != 0 && ((op.source_must_be_device && ends.source == Place::Pageable) ||
+                          (op.destination_must_be_device && ends.destination == Place::Pageable)))
+    return std::nullopt;
   return ends;
 }
 
@@ -87,7 +97,8 @@ Place place_of(Driver& driver, std::uintptr_t address, std::uint64_t bytes, Acce
     if (block->kind != MemoryKind::Mapped && *place != Place::Pinned) return Place::Invalid;
   }
   if (place && *place == Place::Device) return Place::Invalid;
-  return is_device_address(driver, at) ? Place::Invalid : Place::Pageable;
+  bool const beyond_everything = address + bytes > kAddressSpace;
+  return beyond_everything || is_device_address(driver, at) ? Place::Invalid : Place::Pageable;
 }
 
 bool always_synchronises(Call& call, std::uintptr_t address) {
@@ -109,7 +120,7 @@ CUresult copy(Call& call, CUstream stream, CopyOp op, Waiting waiting) {
     return waiting == Waiting::Sync ? capture_violated(call, stream) : issue(call, stream, std::move(op));
   if (waiting == Waiting::Sync && is_capture_forbidden(call)) return capture_violated(call, nullptr);
   if (op.bytes() == 0) return CUDA_SUCCESS;
-  fault_slow(call.driver, "COPY", "cuMemcpy");
+  fault_slow(call.driver, SlowCall::Memcpy);
   Ends const ends = *ends_of(call.driver, op, false);
   bool const from_pageable = ends.source == Place::Pageable;
   bool const to_pageable = ends.destination == Place::Pageable;

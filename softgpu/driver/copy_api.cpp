@@ -8,22 +8,41 @@ using namespace tidemark::softgpu;
 
 namespace {
 
-// The plain forms: one row. The stream of a synchronous copy is the default one.
-CUresult copy_row(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes, CUstream handle,
-                  Waiting waiting) {
-  return with_context([&](Call& call) -> CUresult {
-    CUstream const stream = stream_of(call, waiting == Waiting::Sync ? nullptr : handle);
-    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    return copy(call, stream,
-                {.source = source,
-                 .destination = destination,
-                 .source_pitch = bytes,
-                 .source_slice = bytes,
-                 .destination_pitch = bytes,
-                 .destination_slice = bytes,
-                 .width = bytes},
-                waiting);
-  });
+// One end of the plain forms: of the host, of the device, or wherever its address says.
+struct End {
+  std::uintptr_t address;
+  bool must_be_device = false;
+};
+End on_host(const void* p) {
+  return {number(p)};
+}
+End on_device(CUdeviceptr address) {
+  return {address, true};
+}
+End anywhere(CUdeviceptr address) {
+  return {address};
+}
+
+CopyOp one_row(End to, End from, std::uint64_t bytes) {
+  return {.source = from.address,
+          .destination = to.address,
+          .source_pitch = bytes,
+          .source_slice = bytes,
+          .destination_pitch = bytes,
+          .destination_slice = bytes,
+          .width = bytes,
+          .source_must_be_device = from.must_be_device,
+          .destination_must_be_device = to.must_be_device};
+}
+
+CUresult copy_async(CUstream handle, CopyOp op) {
+  return with_stream(handle,
+                     [&](Call& call, CUstream stream) { return copy(call, stream, std::move(op), Waiting::Async); });
+}
+// In the default stream.
+CUresult copy_now(CopyOp op) {
+  return with_stream(nullptr,
+                     [&](Call& call, CUstream stream) { return copy(call, stream, std::move(op), Waiting::Sync); });
 }
 
 CUresult copy_3d(const CUDA_MEMCPY3D* p, CUstream handle, Waiting waiting) {
@@ -144,34 +163,34 @@ void set_destination(CUDA_MEMCPY3D& p, std::uintptr_t address) {
 }  // namespace
 
 CUresult CUDAAPI cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t n) {
-  return copy_row(to, from, n, nullptr, Waiting::Sync);
+  return copy_now(one_row(anywhere(to), anywhere(from), n));
 }
 CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
-  return copy_row(to, from, n, s, Waiting::Async);
+  return copy_async(s, one_row(anywhere(to), anywhere(from), n));
 }
 CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t n) {
-  return copy_row(to, number(from), n, nullptr, Waiting::Sync);
+  return copy_now(one_row(on_device(to), on_host(from), n));
 }
 CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t n, CUstream s) {
-  return copy_row(to, number(from), n, s, Waiting::Async);
+  return copy_async(s, one_row(on_device(to), on_host(from), n));
 }
 CUresult CUDAAPI cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t n) {
-  return copy_row(number(to), from, n, nullptr, Waiting::Sync);
+  return copy_now(one_row(on_host(to), on_device(from), n));
 }
 CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t n, CUstream s) {
-  return copy_row(number(to), from, n, s, Waiting::Async);
+  return copy_async(s, one_row(on_host(to), on_device(from), n));
 }
 CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t n) {
-  return copy_row(to, from, n, nullptr, Waiting::Sync);
+  return copy_now(one_row(on_device(to), on_device(from), n));
 }
 CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
-  return copy_row(to, from, n, s, Waiting::Async);
+  return copy_async(s, one_row(on_device(to), on_device(from), n));
 }
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t n) {
-  return serialised(there, here, [&] { return copy_row(to, from, n, nullptr, Waiting::Sync); });
+  return serialised(there, here, [&] { return copy_now(one_row(on_device(to), on_device(from), n)); });
 }
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t n, CUstream s) {
-  return copy_row(to, from, n, s, Waiting::Async);
+  return copy_async(s, one_row(on_device(to), on_device(from), n));
 }
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D* p) {

@@ -72,7 +72,9 @@ std::optional<CopyOp> from_3d(Driver& driver, const CUDA_MEMCPY3D& p) {
                 .destination_slice = destination->slice,
                 .width = p.WidthInBytes,
                 .height = p.Height,
-                .depth = p.Depth};
+                .depth = p.Depth,
+                .source_must_be_device = p.srcMemoryType == CU_MEMORYTYPE_DEVICE,
+                .destination_must_be_device = p.dstMemoryType == CU_MEMORYTYPE_DEVICE};
 }
 
 }  // namespace tidemark::softgpu

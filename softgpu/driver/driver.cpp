@@ -13,6 +13,7 @@
 #include "softgpu/driver/graph_exec.h"
 #include "softgpu/driver/observe.h"
 #include "softgpu/interface/default_stream.h"
+#include "softgpu/model/variables.h"
 #include "softgpu/queue/host_thread.h"
 
 namespace tidemark::softgpu {
@@ -21,6 +22,9 @@ namespace {
 struct Configuration {
   std::optional<Config> config;
   Configuration() {
+    for (auto const& [name, nearest] : unknown_variables(environ))
+      say("softgpu", name + " is not a variable of softgpu and has no effect" +
+                         (nearest.empty() ? std::string() : " (meant: " + std::string(nearest) + "?)"));
     auto read = read_config();
     if (read.ok()) {
       config = std::move(*read);
@@ -247,9 +251,9 @@ CUresult fault_launch(Driver& driver) {
   return CUDA_SUCCESS;
 }
 
-void fault_slow(Driver& driver, const char* group, const char* name) {
+void fault_slow(Driver& driver, SlowCall call) {
   for (Fault const& f : driver.config.faults)
-    if (f.kind == Fault::Kind::Slow && (f.call == group || f.call == name))
+    if (f.kind == Fault::Kind::Slow && (f.call == name_of(call).group || f.call == name_of(call).name))
       std::this_thread::sleep_for(std::chrono::nanoseconds(f.value));
 }
 

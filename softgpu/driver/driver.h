@@ -173,7 +173,7 @@ void settle_pools(Driver& driver);
 // Injected faults. Each counts its own kind of call.
 bool fault_oom(Driver& driver, std::uint64_t bytes);
 CUresult fault_launch(Driver& driver);
-void fault_slow(Driver& driver, const char* group, const char* name);
+void fault_slow(Driver& driver, SlowCall call);
 
 extern "C" int softgpu_not_supported(const char* name);
 

@@ -95,6 +95,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) {
   return with_event(event, [&](Call& call) -> CUresult {
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
+    fault_slow(call.driver, SlowCall::EventSynchronize);
     Ref<Ticket> const ticket = event->ticket;
     call.engine().wait(call.lock, ticket);
     settle_pools(call.driver);

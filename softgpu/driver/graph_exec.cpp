@@ -231,7 +231,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream handle) {
   return with_executable(exec, [&](Call& call) -> CUresult {
     CUstream const stream = stream_of(call, handle);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    fault_slow(call.driver, "LAUNCH", "cuGraphLaunch");
+    fault_slow(call.driver, SlowCall::GraphLaunch);
     return launch_graph(call, exec, stream);
   });
 }

@@ -40,7 +40,14 @@ void announce(const Driver& driver, const std::string& why) {
 }
 
 CUresult initialise(Driver& driver) {
-  std::string const why = load_kernel_libraries(driver);
+  static bool unusable = false;  // said once; the answer stays
+  if (unusable) return CUDA_ERROR_NOT_INITIALIZED;
+  auto const why = load_kernel_libraries(driver);
+  if (!why.ok()) {
+    unusable = true;
+    say("softgpu", "error: " + why.error().what + " (" + why.error().hint + ")");
+    return CUDA_ERROR_NOT_INITIALIZED;
+  }
   for (int i = 0; i < driver.config.device_count; ++i) {
     auto device = make_device(driver, i);
     if (!device.ok()) {
@@ -50,7 +57,7 @@ CUresult initialise(Driver& driver) {
     }
     driver.devices.push_back(std::move(*device));
   }
-  announce(driver, why);
+  announce(driver, *why);
   driver.initialised = true;
   return CUDA_SUCCESS;
 }

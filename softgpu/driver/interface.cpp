@@ -7,6 +7,7 @@
 
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/operation.h"
+#include "softgpu/queue/workers.h"
 
 #pragma GCC visibility push(default)
 #include "softgpu/interface/softgpu.h"
@@ -96,6 +97,12 @@ int softgpu_dry_run(void) {
 int softgpu_workers(void) {
   Driver* const driver = Driver::configured();
   return driver != nullptr ? driver->config.workers : 1;
+}
+
+void softgpu_parallel(int threads, uint64_t count, uint64_t grain, void (*body)(void*, uint64_t, uint64_t),
+                      void* state) {
+  parallel_for(count, std::max<uint64_t>(1, grain), threads,
+               [=](std::uint64_t first, std::uint64_t last) { body(state, first, last); });
 }
 
 void softgpu_range(const void* address, size_t bytes, uint64_t generation) {

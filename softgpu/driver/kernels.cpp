@@ -42,33 +42,48 @@ Bodies& bodies() {
   return instance;
 }
 
-// False, with a line on stderr, when the file is there but cannot be used.
-bool open_library(const std::string& path) {
-  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+constexpr const char* kRemedy = "it must be built by this version's softgpu_kernel_library(), for this machine";
+
+Result<void> open_library(const std::string& path) {
+  // A name without a folder is a file here, not one to look for among the system's libraries.
+  std::string const file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char* const why = ::dlerror();
-    say("softgpu", "error: kernel library: " + std::string(why != nullptr ? why : path));
-    return false;
+    const char* const text = ::dlerror();
+    std::string why = text != nullptr ? text : "cannot be opened";
+    if (why.starts_with(file + ": ")) why.erase(0, file.size() + 2);
+    return Error{Errc::InvalidArgument, path + ": " + why, kRemedy};
   }
   auto const entry = reinterpret_cast<SoftgpuKernelLibraryFn>(::dlsym(handle, SOFTGPU_KERNEL_LIBRARY_ENTRY));
   const SoftgpuKernelLibrary* const library = entry != nullptr ? entry() : nullptr;
-  if (library == nullptr || library->abi != SOFTGPU_KERNEL_ABI) {
-    say("softgpu", "error: " + path + " is not a kernel library of this version");
-    return false;
-  }
+  if (library == nullptr) return Error{Errc::InvalidArgument, path + ": not a kernel library", kRemedy};
+  if (library->abi != SOFTGPU_KERNEL_ABI)
+    return Error{Errc::InvalidArgument, path + ": a kernel library of another version of softgpu", kRemedy};
   for (std::uint32_t i = 0; i < library->kernel_count; ++i)
     bodies().kernels[library->kernels[i].name] = &library->kernels[i];
   for (std::uint32_t i = 0; i < library->symbol_count; ++i) {
     bodies().symbols[library->symbols[i].name] = &library->symbols[i];
     bodies().initial_values.push_back(initial_value(library->symbols[i]));
   }
-  return true;
+  return {};
 }
 
 std::string beside_program() {
   std::array<char, PATH_MAX> path{};
   ssize_t const n = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
   return n <= 0 ? std::string() : std::string(path.data(), static_cast<std::size_t>(n)) + ".softgpu.so";
+}
+
+Result<void> open_listed(std::string_view files) {
+  if (files.find_first_not_of(':') == std::string_view::npos)
+    return Error{Errc::InvalidArgument, "'" + std::string(files) + "' names no file", "write FILE or FILE:FILE"};
+  while (!files.empty()) {
+    auto const colon = files.find(':');
+    if (colon != 0)
+      if (auto opened = open_library(std::string(files.substr(0, colon))); !opened.ok()) return opened;
+    files = colon == std::string_view::npos ? std::string_view{} : files.substr(colon + 1);
+  }
+  return {};
 }
 
 // As registered, else by the spelling that both compilers' names come down to.
@@ -92,23 +107,25 @@ CUresult as_result(SoftgpuKernelStatus status) {
 
 }  // namespace
 
-std::string load_kernel_libraries(Driver& driver) {
+Result<std::string> load_kernel_libraries(Driver& driver) {
   Config const& config = driver.config;
   std::string files = config.kernel_libraries;
-  if (files.empty() && config.run_mode != RunMode::DryRun) {
+  if (!files.empty()) {
+    if (auto opened = open_listed(files); !opened.ok()) {
+      Error error = opened.error();
+      error.what = "SOFTGPU_KERNELS: " + error.what;
+      return error;
+    }
+  } else if (config.run_mode != RunMode::DryRun) {
     files = beside_program();
-    if (::access(files.c_str(), R_OK) != 0) files.clear();
+    if (::access(files.c_str(), F_OK) != 0) files.clear();
+    if (!files.empty())
+      if (auto opened = open_library(files); !opened.ok())
+        return Error{Errc::InvalidArgument, opened.error().what, opened.error().hint + "; or set SOFTGPU_DRY_RUN=1"};
   }
-  bool opened = false;
-  std::string_view rest = files;
-  while (!rest.empty()) {
-    auto const colon = rest.find(':');
-    if (colon != 0) opened = open_library(std::string(rest.substr(0, colon))) || opened;
-    rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
-  }
-  driver.dry_run = config.run_mode == RunMode::DryRun || (config.run_mode == RunMode::Auto && !opened);
-  if (config.run_mode != RunMode::Auto) return driver.dry_run ? "SOFTGPU_DRY_RUN=1" : "SOFTGPU_DRY_RUN=0";
-  return opened ? "bodies from " + files : "no CPU bodies of kernels were found";
+  driver.dry_run = config.run_mode == RunMode::DryRun || (config.run_mode == RunMode::Auto && files.empty());
+  if (config.run_mode != RunMode::Auto) return std::string(driver.dry_run ? "SOFTGPU_DRY_RUN=1" : "SOFTGPU_DRY_RUN=0");
+  return files.empty() ? "no CPU bodies of kernels were found" : "bodies from " + files;
 }
 
 const SoftgpuKernel* find_body(std::string_view mangled) {

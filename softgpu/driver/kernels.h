@@ -7,9 +7,10 @@
 
 namespace tidemark::softgpu {
 
-// Opens SOFTGPU_KERNELS, else PROGRAM.softgpu.so beside the program, and settles whether this is a dry run.
-// The answer is the reason, for a person.
-std::string load_kernel_libraries(Driver& driver);
+// Opens SOFTGPU_KERNELS, else PROGRAM.softgpu.so beside the program, and settles whether this is a dry run. The answer
+// is the reason, for a person. A file that is named or stands there and cannot be used is an error: a dry run in its
+// place would give meaningless values to somebody who asked for right ones.
+Result<std::string> load_kernel_libraries(Driver& driver);
 const SoftgpuKernel* find_body(std::string_view mangled);
 const SoftgpuSymbol* find_symbol(std::string_view name);
 // Variables of device code begin anew with their context. One process has one copy of each, whatever its devices.

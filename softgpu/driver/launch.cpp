@@ -182,7 +182,7 @@ CUresult launch(CUfunction function, SoftgpuLaunch shape, CUstream handle, void*
       if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
       if (CUresult const refused = apply_attribute(*kernel, attribute, shape); refused != CUDA_SUCCESS) return refused;
     }
-    fault_slow(call.driver, "LAUNCH", "cuLaunchKernel");
+    fault_slow(call.driver, SlowCall::LaunchKernel);
     KernelOp op;
     if (CUresult const wrong = prepare_launch(call, function, shape, params, extra, &op); wrong != CUDA_SUCCESS)
       return wrong;

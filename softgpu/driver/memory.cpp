@@ -74,11 +74,11 @@ namespace {
 
 constexpr std::uint64_t kPitchAlignment = 512;
 
-CUresult allocate(CUdeviceptr* out, std::uint64_t bytes, const char* name) {
+CUresult allocate(CUdeviceptr* out, std::uint64_t bytes, SlowCall slow) {
   return with_context([&](Call& call) -> CUresult {
     if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
-    fault_slow(call.driver, "ALLOC", name);
+    fault_slow(call.driver, slow);
     Block const* const block = allocate_device(call, bytes);
     if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     observe_allocated(call.driver, *block);
@@ -125,7 +125,7 @@ CUresult release_after_work(Call& call, Block* block) {
 }  // namespace
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
-  return allocate(out, bytes, "cuMemAlloc");
+  return allocate(out, bytes, SlowCall::MemAlloc);
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
@@ -133,7 +133,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t widt
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
   std::uint64_t const row = round_up(width, kPitchAlignment);
   if (row < width || height > ~std::uint64_t{0} / row) return CUDA_ERROR_INVALID_VALUE;
-  CUresult const result = allocate(out, row * height, "cuMemAllocPitch");
+  CUresult const result = allocate(out, row * height, SlowCall::MemAllocPitch);
   if (result == CUDA_SUCCESS) *pitch = row;
   return result;
 }
@@ -144,7 +144,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
     Block* const block = call.driver.blocks.find(address);
     if (block == nullptr || block->address != address || block->is_variable()) return CUDA_ERROR_INVALID_VALUE;
     if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
-    fault_slow(call.driver, "FREE", "cuMemFree");
+    fault_slow(call.driver, SlowCall::MemFree);
     switch (block->kind) {
       case MemoryKind::Device:
       case MemoryKind::Managed:

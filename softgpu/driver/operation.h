@@ -29,6 +29,8 @@ struct CopyOp {
   std::uint64_t destination_pitch = 0, destination_slice = 0;
   std::uint64_t width = 0, height = 1, depth = 1;
   bool source_is_device = true, destination_is_device = true;
+  // The call says that this end is the device's: host memory that the device does not know is refused there.
+  bool source_must_be_device = false, destination_must_be_device = false;
   std::shared_ptr<std::vector<std::byte>> staged;
   // Of a graph's node: how the program described it. Its memory may have gone by the time of a launch.
   std::shared_ptr<const CUDA_MEMCPY3D> described;

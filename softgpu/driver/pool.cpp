@@ -51,7 +51,7 @@ CUresult allocate_from(Call& call, CUdeviceptr* out, std::uint64_t bytes, CUmemo
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (handle == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   if (is_capturing(stream)) return capture_allocation(call, stream, bytes, handle->device, out);
-  fault_slow(call.driver, "ALLOC", "cuMemAllocAsync");
+  fault_slow(call.driver, SlowCall::MemAllocAsync);
   if (fault_oom(call.driver, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   MemoryOp op;
   Block* const block = handle->pool->allocate(bytes, *stream, op.waits);
@@ -189,7 +189,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (block == nullptr || block->address != address || block->is_variable()) return CUDA_ERROR_INVALID_VALUE;
     // What a graph has allocated is freed by it before a launch has brought it to life.
     if (block->doomed && block->kind != MemoryKind::Graph) return CUDA_ERROR_INVALID_VALUE;
-    fault_slow(call.driver, "FREE", "cuMemFreeAsync");
+    fault_slow(call.driver, SlowCall::MemFreeAsync);
     if (is_capturing(stream) && block->kind != MemoryKind::Graph) {
       // Memory from outside cannot be a node: what the launches after the first should free is gone.
       CUresult const refused = capture_refused(call, stream);

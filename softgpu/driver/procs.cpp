@@ -41,6 +41,8 @@ CUresult tidemark::softgpu::look_up(const char* name, void** out, int version, c
                                     CUdriverProcAddressQueryResult* status) {
   if (name == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = nullptr;
+  constexpr cuuint64_t kKnown = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   auto const answer = [&](CUdriverProcAddressQueryResult s, CUresult result) {
     if (status != nullptr) *status = s;
     return result;

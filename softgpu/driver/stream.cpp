@@ -76,7 +76,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream handle) {
 CUresult CUDAAPI cuStreamSynchronize(CUstream handle) {
   return with_stream(handle, [&](Call& call, CUstream stream) -> CUresult {
     if (is_capturing(stream) || is_capture_forbidden(call)) return capture_violated(call, stream);
-    fault_slow(call.driver, "SYNC", "cuStreamSynchronize");
+    fault_slow(call.driver, SlowCall::StreamSynchronize);
     // The legacy stream's order includes the blocking streams' work queued before.
     if (stream == stream->context->legacy_handle) {
       Item marker;

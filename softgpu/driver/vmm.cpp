@@ -167,7 +167,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes, co
   return with_driver([&](Call& call) -> CUresult {
     if (out == nullptr || bytes == 0 || flags != 0 || !whole_granules(bytes)) return CUDA_ERROR_INVALID_VALUE;
     if (CUresult const wrong = check_location(call, prop); wrong != CUDA_SUCCESS) return wrong;
-    fault_slow(call.driver, "ALLOC", "cuMemCreate");
+    fault_slow(call.driver, SlowCall::MemCreate);
     if (fault_oom(call.driver, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
     Device& device = *call.driver.device(prop->location.id);
     if (!device.ledger->charge(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -221,7 +221,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return with_driver([&](Call& call) -> CUresult {
     auto const blocks = mappings_in(call, address, bytes);
     if (blocks.empty()) return CUDA_ERROR_INVALID_VALUE;
-    fault_slow(call.driver, "FREE", "cuMemUnmap");
+    fault_slow(call.driver, SlowCall::MemUnmap);
     for (Block* const block : blocks) {
       auto* const memory = static_cast<PhysicalMemory*>(block->owner);
       if (call.driver.checker != nullptr)

@@ -20,6 +20,7 @@ bool resolve_all(void* library, DeviceLink& link) {
   link.library = library;
   return library != nullptr && resolve(library, "softgpu_submit", link.submit) &&
          resolve(library, "softgpu_dry_run", link.dry_run) && resolve(library, "softgpu_workers", link.workers) &&
+         resolve(library, "softgpu_parallel", link.parallel) &&
          resolve(library, "softgpu_device_count", link.device_count) &&
          resolve(library, "softgpu_device_info", link.device_info) &&
          resolve(library, "softgpu_processes", link.processes) &&

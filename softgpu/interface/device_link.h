@@ -12,6 +12,7 @@ struct DeviceLink {
   decltype(&softgpu_submit) submit = nullptr;
   decltype(&softgpu_dry_run) dry_run = nullptr;
   decltype(&softgpu_workers) workers = nullptr;
+  decltype(&softgpu_parallel) parallel = nullptr;
   decltype(&softgpu_device_count) device_count = nullptr;
   decltype(&softgpu_device_info) device_info = nullptr;
   decltype(&softgpu_processes) processes = nullptr;

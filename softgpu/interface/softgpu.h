@@ -34,6 +34,11 @@ int softgpu_dry_run(void);
 /* How many threads the device computes with (SOFTGPU_WORKERS, else the machine's cores). */
 int softgpu_workers(void);
 
+/* For the body of such work: calls body(state, first, last) for pieces of [0, count), each of at least `grain` indices,
+ * on up to `threads` of these threads, the caller's among them, and returns when all are done. */
+void softgpu_parallel(int threads, uint64_t count, uint64_t grain,
+                      void (*body)(void* state, uint64_t first, uint64_t last), void* state);
+
 /* What a code image holds that the device cannot read out of it: the runtime tells before it loads the image, since the
  * program registers each name with it. kind: "kernel" (bytes is its __launch_bounds__, or 0), "variable" or "managed"
  * (a __managed__ variable; bytes is its size). The name is copied. image: the pointer that cuLibraryLoadData or
@@ -72,6 +77,29 @@ int softgpu_device_info(int device, SoftgpuDeviceInfo* out);
 /* Fills up to capacity entries; *count becomes the number there are. */
 int softgpu_processes(int device, SoftgpuProcessInfo* out, int capacity, int* count);
 int softgpu_driver_version(void); /* as cuDriverGetVersion */
+
+/* What is live on a device, in this process, by the device model's own books: an account kept above the device can be
+ * compared with it byte for byte after every call. Live as the host sees it: memory given to a stream-ordered free is
+ * gone with that call, a graph's allocation lives from the launch that makes it to the free. Classes may be added. */
+enum {
+  SOFTGPU_LIVE_LINEAR = 0,     /* cuMemAlloc; cuMemAllocPitch with the padding of its rows */
+  SOFTGPU_LIVE_POOL = 1,       /* stream-ordered allocations */
+  SOFTGPU_LIVE_GRAPH = 2,      /* allocations of graphs */
+  SOFTGPU_LIVE_ARRAY = 3,      /* arrays; each level of a mipmapped one */
+  SOFTGPU_LIVE_PHYSICAL = 4,   /* cuMemCreate, until the last handle and the last mapping are gone */
+  SOFTGPU_LIVE_MAPPED = 5,     /* ranges of cuMemMap: addresses of physical memory that is counted above */
+  SOFTGPU_LIVE_MANAGED = 6,    /* on the device that was current, wherever its pages are */
+  SOFTGPU_LIVE_PINNED = 7,     /* host memory, on the device that was current */
+  SOFTGPU_LIVE_REGISTERED = 8, /* the program's own host memory */
+  SOFTGPU_LIVE_VARIABLE = 9,   /* variables of device code that were asked for */
+  SOFTGPU_LIVE_CLASSES = 10
+};
+typedef struct SoftgpuLive {
+  uint64_t requested_bytes; /* as asked for, before any rounding */
+  uint64_t blocks;
+} SoftgpuLive;
+/* Fills out[0 .. capacity) in the order of the classes. The cost grows with the number of live blocks. */
+int softgpu_live(int device, SoftgpuLive* out, int capacity);
 
 #ifdef __cplusplus
 }

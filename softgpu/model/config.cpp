@@ -27,6 +27,19 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   return value;
 }
 
+constexpr SlowCallName kSlowCalls[] = {
+    {"ALLOC", "cuMemAlloc"},     {"ALLOC", "cuMemAllocPitch"},    {"ALLOC", "cuMemAllocAsync"},
+    {"ALLOC", "cuMemCreate"},    {"FREE", "cuMemFree"},           {"FREE", "cuMemFreeAsync"},
+    {"FREE", "cuMemUnmap"},      {"LAUNCH", "cuLaunchKernel"},    {"LAUNCH", "cuGraphLaunch"},
+    {"COPY", "cuMemcpy"},        {"SYNC", "cuStreamSynchronize"}, {"SYNC", "cuEventSynchronize"},
+    {"SYNC", "cuCtxSynchronize"}};
+static_assert(std::size(kSlowCalls) == static_cast<std::size_t>(SlowCall::CtxSynchronize) + 1);
+
+bool can_be_slow(std::string_view call) {
+  return std::any_of(std::begin(kSlowCalls), std::end(kSlowCalls),
+                     [call](SlowCallName const& known) { return call == known.group || call == known.name; });
+}
+
 Result<Fault> parse_fault(std::string_view text) {
   Error const bad{Errc::InvalidArgument, "not a fault: '" + std::string(text) + "'",
                   "known: oom@N, oom@>SIZE, launch@N, ecc@N, slow:CALL=DURATION"};
@@ -36,7 +49,10 @@ Result<Fault> parse_fault(std::string_view text) {
   }
   if (text.starts_with("slow:")) {
     auto const equals = text.find('=');
-    if (equals == std::string_view::npos || equals == 5) return bad;
+    if (equals == std::string_view::npos) return bad;
+    if (!can_be_slow(text.substr(5, equals - 5)))
+      return Error{Errc::InvalidArgument, "not a fault: '" + std::string(text) + "': no such call",
+                   "calls: ALLOC, FREE, LAUNCH, COPY, SYNC, or one of them such as cuMemFree"};
     TIDEMARK_TRY(std::uint64_t const ns, parse_duration_ns(text.substr(equals + 1)));
     return Fault{.kind = Fault::Kind::Slow, .value = ns, .call = std::string(text.substr(5, equals - 5))};
   }
@@ -67,11 +83,14 @@ Result<ClockKind> read_clock() {
   return Error{Errc::InvalidArgument, "SOFTGPU_CLOCK: unknown clock '" + text + "'", "write real or sim"};
 }
 
-Result<int> read_small(const char* variable, std::uint64_t otherwise, std::uint64_t most) {
+struct Limits {
+  std::uint64_t least, most;
+};
+Result<int> read_small(const char* variable, std::uint64_t otherwise, Limits limits) {
   TIDEMARK_TRY(std::uint64_t const n, env_count(variable, otherwise));
-  if (n < 1 || n > most)
+  if (n < limits.least || n > limits.most)
     return Error{Errc::InvalidArgument, std::string(variable) + ": " + std::to_string(n) + " is out of range",
-                 "write 1 to " + std::to_string(most)};
+                 "write " + std::to_string(limits.least) + " to " + std::to_string(limits.most)};
   return static_cast<int>(n);
 }
 
@@ -84,10 +103,10 @@ Result<void> read_card(Config& c) {
   if (c.memory < 8_MiB || c.memory > 512_GiB)
     return Error{Errc::InvalidArgument, "SOFTGPU_MEMORY: " + format_bytes(c.memory) + " is out of range",
                  "write 8MiB to 512GiB"};
-  TIDEMARK_TRY(c.device_count, read_small("SOFTGPU_DEVICES", 1, 16));
-  TIDEMARK_TRY(c.driver_version, read_small("SOFTGPU_DRIVER_VERSION", 13000, 99990));
+  TIDEMARK_TRY(c.device_count, read_small("SOFTGPU_DEVICES", 1, {1, 16}));
+  TIDEMARK_TRY(c.driver_version, read_small("SOFTGPU_DRIVER_VERSION", 13000, {1, 99990}));
   unsigned const cores = std::max(1u, std::thread::hardware_concurrency());
-  TIDEMARK_TRY(c.workers, read_small("SOFTGPU_WORKERS", cores, 256));
+  TIDEMARK_TRY(c.workers, read_small("SOFTGPU_WORKERS", cores, {1, 256}));
   return {};
 }
 
@@ -102,6 +121,10 @@ Result<void> read_timing(Config& c) {
 }
 
 }  // namespace
+
+SlowCallName name_of(SlowCall call) {
+  return kSlowCalls[static_cast<std::size_t>(call)];
+}
 
 std::string Config::device_name() const {
   return "SoftGPU (" + std::string(profile->name) + ")";
@@ -136,6 +159,9 @@ Result<Config> read_config() {
   TIDEMARK_TRY(c.quiet, env_flag("SOFTGPU_QUIET", false));
   TIDEMARK_TRY(c.faults, named("SOFTGPU_FAULT", parse_faults(env_text("SOFTGPU_FAULT").value_or(""))));
   TIDEMARK_TRY(c.dry_copy_limit, env_bytes("SOFTGPU_DRY_COPY", 1_MiB));
+  // Read by the libraries that compute; said here, so that they never have to choose something else.
+  TIDEMARK_TRY([[maybe_unused]] int const stack, read_small("SOFTGPU_STACK", 64, {16, 1u << 20}));
+  TIDEMARK_TRY([[maybe_unused]] int const threads, read_small("SOFTGPU_BLAS_THREADS", 1, {1, 1024}));
   c.kernel_libraries = env_text("SOFTGPU_KERNELS").value_or("");
   c.share = env_text("SOFTGPU_SHARE").value_or("");
   return c;

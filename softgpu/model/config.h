@@ -17,12 +17,35 @@ enum class Schedule : std::uint8_t { Eager, Late, Random };
 enum class ClockKind : std::uint8_t { Real, Simulated };
 enum class RunMode : std::uint8_t { Auto, Execute, DryRun };
 
+// Calls that can be made slow. A fault names one of them or a whole group; any other word would be a fault that never
+// happens.
+enum class SlowCall : std::uint8_t {
+  MemAlloc,
+  MemAllocPitch,
+  MemAllocAsync,
+  MemCreate,
+  MemFree,
+  MemFreeAsync,
+  MemUnmap,
+  LaunchKernel,
+  GraphLaunch,
+  Memcpy,
+  StreamSynchronize,
+  EventSynchronize,
+  CtxSynchronize
+};
+struct SlowCallName {
+  const char* group;
+  const char* name;
+};
+SlowCallName name_of(SlowCall call);
+
 // One entry of SOFTGPU_FAULT.
 struct Fault {
   enum class Kind : std::uint8_t { OomAt, OomAbove, LaunchAt, EccAt, Slow };
   Kind kind;
   std::uint64_t value = 0;  // which call (from 1), how many bytes, or nanoseconds
-  std::string call;         // Slow: ALLOC, FREE, LAUNCH, COPY, SYNC or a driver name such as cuMemFree
+  std::string call;         // Slow: a group or a name of SlowCallName
 };
 
 struct Config {

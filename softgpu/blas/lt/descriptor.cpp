@@ -2,8 +2,10 @@
 #include "softgpu/blas/lt/descriptor.h"
 
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <span>
+#include <unordered_set>
 
 namespace tidemark::softgpu::blas {
 namespace {
@@ -131,6 +133,27 @@ cublasStatus_t get(std::span<const Attribute> table, const void* object, int id,
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// Descriptors that were created and not destroyed: anything else is not ours to free.
+class Created {
+ public:
+  void add(const void* object) {
+    std::lock_guard const lock(mutex_);
+    objects_.insert(object);
+  }
+  bool remove(const void* object) {
+    std::lock_guard const lock(mutex_);
+    return objects_.erase(object) != 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<const void*> objects_;
+};
+Created& created() {
+  static Created& instance = *new Created;  // leaked: programs destroy descriptors while they end
+  return instance;
+}
+
 // Puts a descriptor into memory of the opaque struct's size.
 template <class Desc, class Opaque>
 cublasStatus_t place(Opaque* at, std::size_t bytes, const Desc& desc) {
@@ -143,10 +166,13 @@ template <class Desc, class Opaque>
 cublasStatus_t create(Opaque** out, const Desc& desc) {
   if (out == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *out = new (std::nothrow) Opaque;
-  return *out == nullptr ? CUBLAS_STATUS_ALLOC_FAILED : place(*out, sizeof(Opaque), desc);
+  if (*out == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
+  created().add(*out);
+  return place(*out, sizeof(Opaque), desc);
 }
 template <class Opaque>
 cublasStatus_t destroy(Opaque* object) {
+  if (object != nullptr && !created().remove(object)) return CUBLAS_STATUS_INVALID_VALUE;
   delete object;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -4,7 +4,6 @@
 #include <cuda.h>
 
 #include <atomic>
-#include <new>
 #include <string>
 
 #include "base/log.h"
@@ -29,15 +28,12 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = nullptr;
   void* context = nullptr;
   if (cublasStatus_t const failed = open_device(&context)) return failed;
-  *handle = new (std::nothrow) cublasLtContext{.device_context = context};
+  *handle = Handles<cublasLtContext>::create({.device_context = context});
   return *handle == nullptr ? CUBLAS_STATUS_ALLOC_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  if (!is_alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  handle->alive = 0;
-  delete handle;
-  return CUBLAS_STATUS_SUCCESS;
+  return Handles<cublasLtContext>::destroy(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
 const char* cublasLtGetStatusName(cublasStatus_t status) {

@@ -146,6 +146,34 @@ TEST_F(Copy, RefusesBadArguments) {
     EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(device.get() + 64, host.data(), huge, cudaMemcpyHostToDevice));
     EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(device.address() + 64, device.address(), huge));
   }
+  // Larger than all memory there can be, on both sides the host's.
+  if (is_softgpu()) {
+    EXPECT_CUDA(cudaErrorInvalidValue,
+                cudaMemcpy(host.data(), host.data() + 64, std::size_t{1} << 48, cudaMemcpyDefault));
+  }
+}
+
+TEST_F(Copy, ForeignMemoryIsNotTheDevices) {
+  int reaches = 0;
+  ASSERT_OK(cudaDeviceGetAttribute(&reaches, cudaDevAttrPageableMemoryAccess, 0));
+  if (reaches != 0) GTEST_SKIP() << "this device reaches all memory of the host";
+  DeviceBytes const device(64);
+  std::vector<std::byte> host(64), foreign(64);
+  Stream const stream;
+  auto const address = reinterpret_cast<CUdeviceptr>(foreign.data());
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(foreign.data(), host.data(), 64, cudaMemcpyHostToDevice));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(host.data(), foreign.data(), 64, cudaMemcpyDeviceToHost));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(foreign.data(), device.get(), 64, cudaMemcpyDeviceToDevice));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy(device.get(), foreign.data(), 64, cudaMemcpyDeviceToDevice));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyAsync(foreign.data(), host.data(), 64, cudaMemcpyHostToDevice, stream));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyAsync(host.data(), foreign.data(), 64, cudaMemcpyDeviceToHost, stream));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy2D(foreign.data(), 8, host.data(), 8, 8, 8, cudaMemcpyHostToDevice));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpyPeer(foreign.data(), 0, device.get(), 0, 64));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(address, host.data(), 64));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), address, 64));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(address, device.address(), 64));
+  EXPECT_OK(cudaMemcpy(foreign.data(), host.data(), 64, cudaMemcpyHostToHost));
+  EXPECT_OK(cudaMemcpy(foreign.data(), device.get(), 64, cudaMemcpyDefault));
 }
 
 TEST_F(Copy, RefusesFreedMemory) {

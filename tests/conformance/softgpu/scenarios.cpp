@@ -318,6 +318,21 @@ void free_ten() {
   std::printf("%lld\n", static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
 }
 
+// Milliseconds that ten waits of each kind take.
+void synchronize_ten() {
+  Streams s;
+  cudaEvent_t event = nullptr;
+  MUST(cudaEventCreate(&event));
+  auto const start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i) {
+    MUST(cudaStreamSynchronize(s.a));
+    MUST(cudaEventSynchronize(event));
+    MUST(cudaDeviceSynchronize());
+  }
+  auto const took = std::chrono::steady_clock::now() - start;
+  std::printf("%lld\n", static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+}
+
 // ---- time -----------------------------------------------------------------------------------------------------------
 
 float between(cudaEvent_t start, cudaEvent_t end) {
@@ -467,6 +482,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(free_on_another_stream),
                                    SCENARIO(allocate_six),
                                    SCENARIO(launch_four),
                                    SCENARIO(free_ten),
+                                   SCENARIO(synchronize_ten),
                                    SCENARIO(times),
                                    SCENARIO(wall_time),
                                    SCENARIO(show_free),

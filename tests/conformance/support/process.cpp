@@ -63,6 +63,7 @@ Process::Process(const Program& program) {
   posix_spawn_file_actions_adddup2(&actions, in.read, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.write, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.write, STDERR_FILENO);
+  if (!program.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, program.folder.c_str());
   std::vector<std::string> arguments{program.path};
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
   std::vector<std::string> environment = merged_environment(program.environment);

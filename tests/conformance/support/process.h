@@ -18,6 +18,7 @@ struct Program {
   std::string path;
   std::vector<std::string> arguments;
   std::vector<std::string> environment;
+  std::string folder = {};  // to start in; empty: this process's own
 };
 
 class Process {

@@ -21,7 +21,8 @@ template <class T>
 struct Vectors {
   int n, incx, incy;
   std::vector<T> x, y;
-  Vectors(Random& random, bool positive = false) : n(random.integer(1, 50)) {
+  // Short ones for the ends of loops, long ones for their middle.
+  Vectors(Random& random, bool positive = false) : n(random.integer(1, random.integer(0, 3) == 0 ? 3000 : 50)) {
     incx = positive ? random.integer(1, 3) : random.pick({1, 2, -1, -3});
     incy = positive ? random.integer(1, 3) : random.pick({1, 3, -2});
     x = random.vector<T>(static_cast<std::size_t>(n * std::abs(incx)));
@@ -238,6 +239,27 @@ TEST(Level1Arguments, NullsAndDeadHandlesAreRefused) {
   EXPECT_EQ(cublasSdot(handle, 1, &x, 1, &x, 1, nullptr), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(cublasSaxpy(handle, 0, &one, nullptr, 1, nullptr, 1), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(cublasSrotg(nullptr, &x, &x, &x, &x), CUBLAS_STATUS_NOT_INITIALIZED);
+}
+
+TEST(Handles, AreDestroyedOnce) {
+  cublasHandle_t handle = nullptr, other = nullptr;
+  BLAS_OK(cublasCreate(&handle));
+  BLAS_OK(cublasDestroy(handle));
+  float x = 1, one = 1;
+  EXPECT_EQ(cublasDestroy(handle), CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(cublasSaxpy(handle, 1, &one, &x, 1, &x, 1), CUBLAS_STATUS_NOT_INITIALIZED);
+  BLAS_OK(cublasCreate(&other));
+  BLAS_OK(cublasDestroy(other));
+  cublasLtHandle_t light = nullptr;
+  BLAS_OK(cublasLtCreate(&light));
+  BLAS_OK(cublasLtDestroy(light));
+  EXPECT_EQ(cublasLtDestroy(light), CUBLAS_STATUS_NOT_INITIALIZED);
+  cublasLtMatmulDesc_t desc = nullptr;
+  BLAS_OK(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  BLAS_OK(cublasLtMatmulDescDestroy(desc));
+  EXPECT_EQ(cublasLtMatmulDescDestroy(desc), CUBLAS_STATUS_INVALID_VALUE);
+  cublasLtMatmulDescOpaque_t own{};
+  EXPECT_EQ(cublasLtMatmulDescDestroy(&own), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 }  // namespace

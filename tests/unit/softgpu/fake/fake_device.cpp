@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/softgpu/fake/fake_device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #pragma GCC visibility push(default)
 #include <cuda.h>
@@ -59,6 +61,15 @@ int softgpu_dry_run(void) {
 }
 int softgpu_workers(void) {
   return 2;
+}
+void softgpu_parallel(int threads, std::uint64_t count, std::uint64_t grain,
+                      void (*body)(void*, std::uint64_t, std::uint64_t), void* state) {
+  std::vector<std::thread> helpers;
+  auto const pieces = std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), (count + grain - 1) / grain);
+  for (std::uint64_t i = 1; i < pieces; ++i)
+    helpers.emplace_back([=] { body(state, count * i / pieces, count * (i + 1) / pieces); });
+  if (pieces > 0) body(state, 0, count / pieces);
+  for (std::thread& helper : helpers) helper.join();
 }
 int softgpu_device_count(void) {
   return fake::state().device_count;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of softgpu's environment variables. One that is misspelt would be a setting that silently is not there: it
+// is found here, with the name that was probably meant.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark::softgpu {
+
+std::span<const std::string_view> known_variables();
+
+struct UnknownVariable {
+  std::string name;
+  std::string_view nearest;  // empty: it is like none
+};
+// environment: "NAME=value", a null pointer at the end, as environ.
+std::vector<UnknownVariable> unknown_variables(const char* const* environment);
+
+}  // namespace tidemark::softgpu
