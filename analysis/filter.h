@@ -18,7 +18,9 @@ struct Filter {
   std::optional<trace::Phase> phase;
   std::optional<std::uint64_t> step;  // in which a block was allocated
   std::optional<std::uint8_t> device;
-  bool any() const { return !layer.empty() || kind || phase || step || device; }
+  // A device is looked at as a whole; the others take blocks out of it.
+  bool partial() const { return !layer.empty() || kind || phase || step; }
+  bool any() const { return partial() || device; }
 };
 
 // `*` stands for any text, dots included, `?` for one character.

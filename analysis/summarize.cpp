@@ -40,6 +40,7 @@ class Answer {
     count_driver_calls();
     ledger();
     s_.filter = in_words(question_.filter);
+    s_.partial = question_.filter.partial();
     return std::move(s_);
   }
 

@@ -136,7 +136,8 @@ struct Summary {
   std::vector<FailureRow> failures;
   std::vector<TimelinePoint> timeline;
   Ledger ledger;
-  std::string filter;  // in words; empty: everything is counted
+  std::string filter;    // in words; empty: everything is counted
+  bool partial = false;  // some blocks of the devices shown are not counted: reserved bytes are not theirs alone
 };
 
 }  // namespace tidemark::analysis

@@ -158,7 +158,7 @@ Json oom_of(const std::vector<FailureRow>& rows) {
 
 Json fragmentation_of(const Summary& s) {
   Json ratio = nullptr;
-  if (s.reserved_from_driver && s.peak.live_bytes != 0)
+  if (s.reserved_from_driver && !s.partial && s.peak.live_bytes != 0)
     ratio = static_cast<double>(s.peak.reserved_bytes) / static_cast<double>(s.peak.live_bytes);
   return {{"ratio_at_peak", ratio}, {"largest_hole_bytes", nullptr}, {"culprits", nullptr}};
 }
@@ -197,7 +197,7 @@ Json report_of(const Summary& s, const JsonOptions& o) {
   out["fragmentation"] = fragmentation_of(s);
   out["leaks"] = nullptr;
   out["oom"] = oom_of(s.failures);
-  out["ledger"] = ledger_of(s.ledger);
+  out["ledger"] = s.partial ? Json(nullptr) : ledger_of(s.ledger);
   if (!s.filter.empty()) out["filter"] = s.filter;
   if (o.timeline)
     out["timeline"] = list(s.timeline, s.timeline.size(), [](const TimelinePoint& p) {

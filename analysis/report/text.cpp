@@ -131,6 +131,7 @@ class TextReport {
     page_.line(remark.empty() ? line.substr(0, line.find_last_not_of(' ') + 1) : line + " " + remark, 4);
   }
   std::string reserved_remark() const {
+    if (s_.partial) return "by the whole program";
     if (!s_.reserved_from_driver) return "sum of the blocks: no word of the driver's";
     double const ratio = static_cast<double>(s_.peak.reserved_bytes) / static_cast<double>(s_.peak.live_bytes);
     std::uint64_t total = 0;

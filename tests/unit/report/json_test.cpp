@@ -127,6 +127,12 @@ TEST(JsonReport, TheLedgerAddsUpToTheDevice) {
                 l["cached_bytes"].get<std::uint64_t>() + l["other_processes_bytes"].get<std::uint64_t>());
 }
 
+TEST(JsonReport, APartOfTheBlocksHasNoLedger) {
+  EXPECT_TRUE(report("training", {.filter = {.layer = "features.*"}})["ledger"].is_null());
+  EXPECT_TRUE(report("training", {.filter = {.layer = "features.*"}})["fragmentation"]["ratio_at_peak"].is_null());
+  EXPECT_FALSE(report("training", {.filter = {.device = 0}})["ledger"].is_null());
+}
+
 TEST(JsonReport, ShowsAFailure) {
   json const r = report("oom");
   EXPECT_EQ(r["oom"]["requested_bytes"], 44 << 20);
