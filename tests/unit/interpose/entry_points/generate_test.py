@@ -33,6 +33,7 @@ nvmlInfo
 dlsym
 """
 HOOKED = ["dlsym", "cuAlloc_v2", "cuCopy", "cuCopy_ptsz", "cudaAlloc", "cudaCopy", "cudaCopy_ptsz", "cudaGone", "cudaFresh", "cudaFresh_ptsz", "nvmlInfo"]
+OWN = ["tidemark_own"]
 
 
 class HookedNamesTest(unittest.TestCase):
@@ -43,7 +44,7 @@ class HookedNamesTest(unittest.TestCase):
         self.assertEqual(doors.problems(self.entries, HOOKED), [])
 
     def test_comments_and_empty_lines_are_left_out(self):
-        self.assertEqual(doors.read_hooked("# all\ncuA  # why\n\ncuB\n"), ["cuA", "cuB"])
+        self.assertEqual(doors.read_names("# all\ncuA  # why\n\ncuB\n"), ["cuA", "cuB"])
 
     def test_bad_lists_are_refused(self):
         for hooked, word in ((["cuUnknown"], "not in entry_points.txt"), (["cuAlloc"], "its action is pass"), (["cuCopy"], "twin cuCopy_ptsz has none"),
@@ -87,21 +88,31 @@ class DoorsTest(support.WithFolder):
     """The exported names in a real library: what is visible, and where a call arrives."""
 
     def link(self):
-        assembly, script = doors.exports(table.parse(TABLE), HOOKED)
-        hooks = sorted(set(re.findall(r"\btidemark_hook\w+", assembly)))
-        source = "".join(f'__attribute__((visibility("hidden"))) long {h}(long a, long b) {{ return a * 100 + b + {i * 10000}; }}\n'
+        files = doors.exports(table.parse(TABLE), HOOKED, OWN)
+        assembly = files["exports.S"], files["libc_exports.S"]
+        hooks = sorted(set(re.findall(r"\btidemark_hook\w+", "".join(assembly))))
+        source = "void tidemark_own(void) {} void left_visible(void) {}\n"
+        source += "".join(f'__attribute__((visibility("hidden"))) long {h}(long a, long b) {{ return a * 100 + b + {i * 10000}; }}\n'
                          for i, h in enumerate(hooks))
         library = self.folder / "libdoors.so"
-        subprocess.run([support.CC, "-shared", "-fPIC", self.write("hooks.c", source), self.write("exports.S", assembly),
-                        f"-Wl,--version-script={self.write('exports.map', script)}", "-Wl,-z,defs", "-o", library], check=True)
+        sources = [self.write("hooks.c", source), *(self.write(f"exports{i}.S", text) for i, text in enumerate(assembly))]
+        script = self.write("exports.map", files["exports.map"])
+        subprocess.run([support.CC, "-shared", "-fPIC", *sources, f"-Wl,--version-script={script}", "-Wl,-z,defs", "-o", library], check=True)
         return library, hooks
 
-    def test_only_the_hooked_names_are_visible(self):
+    def test_the_library_for_the_other_door_has_no_dlsym(self):
+        script = doors.exports(table.parse(TABLE), HOOKED, OWN)["soname_exports.map"]
+        self.assertNotIn("GLIBC", script)
+        self.assertIn("  cuAlloc_v2;\n", script)
+        self.assertIn("libcudart.so.12 { };\n", script)
+
+    def test_only_the_hooked_names_and_our_own_are_visible(self):
         library, _ = self.link()
         listed = subprocess.run(["readelf", "--dyn-syms", "-W", library], capture_output=True, text=True, check=True).stdout
         visible = {words[7] for words in map(str.split, listed.splitlines()) if len(words) >= 8 and words[3] == "FUNC" and words[6] != "UND"}
         self.assertEqual(visible, {
-            "dlsym@GLIBC_2.2.5", "dlsym@@GLIBC_2.34", "cuAlloc_v2", "cuCopy", "cuCopy_ptsz", "nvmlInfo", "cudaAlloc@libcudart.so.12",
+            "dlsym@GLIBC_2.2.5", "dlsym@@GLIBC_2.34", "cuAlloc_v2@@TIDEMARK_1", "cuCopy@@TIDEMARK_1", "cuCopy_ptsz@@TIDEMARK_1",
+            "nvmlInfo@@TIDEMARK_1", "tidemark_own@@TIDEMARK_1", "cudaAlloc@libcudart.so.12",
             "cudaAlloc@@libcudart.so.13", "cudaCopy@libcudart.so.12", "cudaCopy@@libcudart.so.13", "cudaCopy_ptsz@libcudart.so.12",
             "cudaCopy_ptsz@@libcudart.so.13", "cudaGone@libcudart.so.12", "cudaFresh@@libcudart.so.13", "cudaFresh_ptsz@@libcudart.so.13"})
 
@@ -127,9 +138,9 @@ class DoorsTest(support.WithFolder):
 
 class ToolkitTest(support.WithFolder):
     def generate(self, hooked, *arguments, includes=None):
-        hooks = self.write("hooked_names.txt", "\n".join(hooked) + "\n")
+        hooks, own = self.write("hooked_names.txt", "\n".join(hooked) + "\n"), self.write("own_names.txt", "tidemark_own\n")
         places = [word for folder in (includes or support.INCLUDES) for word in ("--include", folder)]
-        code, said = support.run(generate.main, ["--out", self.folder / "out", "--hooks", hooks, "--compiler", support.CXX, *places, *arguments])
+        code, said = support.run(generate.main, ["--out", self.folder / "out", "--hooks", hooks, "--own", own, "--compiler", support.CXX, *places, *arguments])
         out = self.folder / "out"
         return code, {p.name: p.read_text() for p in out.iterdir()} if out.exists() else {}, said
 
@@ -188,7 +199,7 @@ class OwnHooksTest(unittest.TestCase):
             self.skipTest("no hooks yet")
         entries = table.load()
         for path in lists:
-            self.assertEqual(doors.problems(entries, doors.read_hooked(path.read_text())), [], path)
+            self.assertEqual(doors.problems(entries, doors.read_names(path.read_text())), [], path)
 
 
 if __name__ == "__main__":
