@@ -88,12 +88,13 @@ def script(nodes, unversioned):
     return text + f"{OWN} {{\nglobal:\n" + "".join(f"  {name};\n" for name in sorted(unversioned)) + "local:\n  *;\n};\n"
 
 
-def exports(entries, hooked, own):
+def exports(entries, hooked, own, order_doors=()):
     """{file name: text}: CUDA's names, glibc's, and the scripts of the library with and without the latter."""
     libc = [s for s in hooked if table.find(entries, s).layer == "libc"]
     cuda = [s for s in hooked if s not in libc]
     cuda_text, cuda_nodes = assembly(entries, cuda)
     libc_text, libc_nodes = assembly(entries, libc)
-    unversioned = [*own, *(s for s in cuda if table.find(entries, s).layer in ("driver", "nvml"))]
+    unversioned = [*own, *(s for s in cuda if table.find(entries, s).layer in ("driver", "nvml")),
+                   *(d.symbol for d in order_doors if d.library == "Driver")]
     return {"exports.S": cuda_text, "libc_exports.S": libc_text, "exports.map": script(cuda_nodes | libc_nodes, unversioned),
             "soname_exports.map": script(cuda_nodes, unversioned)}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # From the table of entry points to what libtidemark.so is built from. README.md beside this file has the files and rows.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-enable_language(ASM)
 set(TIDEMARK_ENTRY_POINTS_DIR "${CMAKE_CURRENT_LIST_DIR}")
 file(GLOB TIDEMARK_ENTRY_POINTS_SCRIPTS CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.py" "${PROJECT_SOURCE_DIR}/tools/lib/cuda_*.py")
 
@@ -15,8 +14,12 @@ function(tidemark_entry_points prefix hooks own)
   foreach(layer driver runtime nvml)
     list(APPEND rows "${dir}/${layer}_entries.inc" "${dir}/hooked_${layer}_entries.inc")
   endforeach()
+  foreach(name hooked_names hooked_procs known_procs order_entries)
+    list(APPEND rows "${dir}/${name}.inc")
+  endforeach()
+  set(exports "${dir}/exports.S" "${dir}/order.S")
   add_custom_command(
-    OUTPUT "${dir}/entry_points.stamp" ${rows} "${dir}/exports.S" "${dir}/libc_exports.S" "${dir}/exports.map"
+    OUTPUT "${dir}/entry_points.stamp" ${rows} ${exports} "${dir}/libc_exports.S" "${dir}/exports.map"
            "${dir}/soname_exports.map"
     COMMAND Python3::Interpreter "${TIDEMARK_ENTRY_POINTS_DIR}/generate.py" --out "${dir}" --hooks "${hooks}" --own "${own}"
             --compiler "${CMAKE_CXX_COMPILER}" --include "${TIDEMARK_CUDA_INCLUDE}" --include "${TIDEMARK_PROFILER_INCLUDE}"
@@ -27,7 +30,7 @@ function(tidemark_entry_points prefix hooks own)
     VERBATIM)
   set(${prefix}_DIR "${dir}" PARENT_SCOPE)
   set(${prefix}_ROWS "${rows}" PARENT_SCOPE)
-  set(${prefix}_EXPORTS "${dir}/exports.S" PARENT_SCOPE)
+  set(${prefix}_EXPORTS "${exports}" PARENT_SCOPE)
   set(${prefix}_LIBC_EXPORTS "${dir}/libc_exports.S" PARENT_SCOPE)
   set(${prefix}_MAP "${dir}/exports.map" PARENT_SCOPE)
   set(${prefix}_SONAME_MAP "${dir}/soname_exports.map" PARENT_SCOPE)

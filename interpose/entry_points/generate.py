@@ -13,6 +13,7 @@ sys.path[:0] = [str(HERE), str(LIB)]
 import cuda_api  # noqa: E402
 import cuda_headers  # noqa: E402
 import doors  # noqa: E402
+import order  # noqa: E402
 import rows  # noqa: E402
 import table  # noqa: E402
 
@@ -58,7 +59,11 @@ def outputs(entries, hooked, own, headers):
     for name in ("driver_entries.inc", "runtime_entries.inc", "nvml_entries.inc"):
         if made[name] == rows.BANNER:
             raise table.TableError(f"no row for {name}")
-    return made | doors.exports(entries, hooked, own)
+    order_doors = order.doors(entries, set(hooked), headers.driver, headers.runtime)
+    made |= {"hooked_names.inc": rows.names(entries, hooked, order_doors), "known_procs.inc": rows.known(entries),
+             "hooked_procs.inc": rows.procs(entries, headers.procs, set(hooked), order_doors),
+             "order_entries.inc": order.rows(order_doors), "order.S": order.assembly(order_doors)}
+    return made | doors.exports(entries, hooked, own, order_doors)
 
 
 def write(options, files, dependencies):

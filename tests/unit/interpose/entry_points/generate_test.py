@@ -8,8 +8,10 @@ import unittest
 
 import support  # first: it says where the others are
 
+import cuda_headers
 import doors
 import generate
+import order
 import rows
 import table
 from cuda_procs import Proc
@@ -82,6 +84,85 @@ class RowsTest(unittest.TestCase):
 
     def test_nvml_rows(self):
         self.assertIn("TIDEMARK_NVML_ENTRY(nvmlInfo, Translate, Info)\n", rows.nvml(self.entries, lambda name: True))
+
+
+def function(declaration):
+    (made,) = cuda_headers.parse_functions(f"int {declaration};", r"cu\w+").values()
+    return made
+
+
+class OrderTest(unittest.TestCase):
+    def test_a_parameter_is_found_by_the_rules_of_the_abi(self):
+        for declaration, index, slot in (
+                ("cuA(CUstream s)", 0, 0), ("cuA(int a, void* b, CUstream s)", 2, 2),
+                ("cuA(int a, int b, int c, int d, int e, int f, CUstream s)", 6, 6), ("cuA(int a, int b, int c, int d, int e, int f, int g, CUstream s)", 7, 7),
+                ("cuA(void* f, dim3 a, dim3 b, void** c, size_t d, cudaStream_t s)", 5, 7),  # two registers each; d is the first on the stack
+                ("cuA(dim3 a, dim3 b, size_t c, cudaStream_t s)", 3, 5),
+                ("cuA(int a, int b, int c, int d, int e, dim3 f, cudaStream_t s)", 6, 5),  # no half of f goes into the last register
+                ("cuA(struct cudaPitchedPtr a, int b, struct cudaExtent c, cudaStream_t s)", 3, 1),  # large ones lie on the stack
+                ("cuA(struct cudaPitchedPtr a, int b, int c, int d, int e, int f, int g, CUstream s)", 7, 10),
+                ("cuA(CUdeviceptr a, size_t b, CUmemLocation c, unsigned int d, CUstream s)", 4, 4)):
+            self.assertEqual(order.slot_of(function(declaration), index), slot, declaration)
+
+    def test_an_unknown_type_is_an_error(self):
+        with self.assertRaises(cuda_headers.HeaderError):
+            order.slot_of(function("cuA(struct Strange a, CUstream s)"), 1)
+
+    def test_the_structures_are_as_large_as_it_says(self):
+        runtime = [name for name in order.AGGREGATES if not name.startswith("CU")]
+        driver = [name for name in order.AGGREGATES if name.startswith("CU")]
+        sizes = cuda_headers.sizes([support.CXX], ["cuda_runtime_api.h"], [support.CUDA], [], runtime)
+        sizes |= cuda_headers.sizes([support.CXX], ["cuda.h"], [support.CUDA], [], driver)
+        self.assertEqual(sizes, order.AGGREGATES)
+
+    def test_every_order_entry_has_a_door_for_each_library_and_twin_unless_it_is_hooked(self):
+        made = order.doors(table.parse(TABLE), {"cuCopy", "cuCopy_ptsz"}, {}, {})
+        self.assertEqual([(d.symbol, d.library, d.slot, d.per_thread) for d in made], [
+            ("cuLater_v2", "Driver", 0, False), ("cuLater_v2_ptsz", "Driver", 0, True), ("cuSync", "Driver", -1, False), ("cuSync_ptds", "Driver", -1, True),
+            ("cudaCopy", "Runtime12", 8, False), ("cudaCopy_ptsz", "Runtime12", 8, True), ("cudaGone", "Runtime12", -1, False),
+            ("cudaCopy", "Runtime13", 7, False), ("cudaCopy_ptsz", "Runtime13", 7, True), ("cudaFresh", "Runtime13", 1, False),
+            ("cudaFresh_ptsz", "Runtime13", 1, True)])
+
+    def test_a_declared_function_decides_where_its_stream_is_and_an_older_abi_of_the_name_does_not(self):
+        entries = table.parse("[runtime order launch]\ncudaPush+:3\n[runtime order copy]\ncudaMove:1!3\n")
+        declared = {"cudaPush": function("cudaPush(dim3 a, dim3 b, size_t c, cudaStream_t s)"),
+                    "cudaMove": function("cudaMove(dim3 a, int b, int c, cudaStream_t s)")}
+        slots = {(d.symbol, d.library): d.slot for d in order.doors(entries, set(), {}, declared)}
+        self.assertEqual(slots, {("cudaPush", "Runtime12"): 5, ("cudaPush", "Runtime13"): 5, ("cudaPush_ptsz", "Runtime12"): 5,
+                                 ("cudaPush_ptsz", "Runtime13"): 5, ("cudaMove", "Runtime12"): 1, ("cudaMove", "Runtime13"): 4})
+
+    def test_headers_that_contradict_what_is_taken_for_granted_are_told(self):
+        entries = table.parse("[runtime order copy]\ncudaLater:1@13.2 cudaMoved:1!2\n")
+        wide = {"cudaLater": function("cudaLater(dim3 a, cudaStream_t s)"), "cudaMoved": function("cudaMoved(dim3 a, int b, cudaStream_t s)")}
+        self.assertEqual(len(order.wrong_slots(entries, "runtime", wide, (13, 2))), 1)
+        self.assertEqual(order.wrong_slots(entries, "runtime", {"cudaLater": function("cudaLater(int a, cudaStream_t s)")}, (13, 2)), [])
+        self.assertEqual(len(order.wrong_slots(entries, "runtime", {"cudaMoved": function("cudaMoved(dim3 a, cudaStream_t s)")}, (12, 8))), 1)
+
+
+class LookupRowsTest(unittest.TestCase):
+    def setUp(self):
+        self.entries = table.parse(TABLE)
+        self.doors = order.doors(self.entries, set(HOOKED), {}, {})
+
+    def test_names_are_sorted_and_hooked_or_have_a_door(self):
+        lines = rows.names(self.entries, HOOKED, self.doors).splitlines()[1:]
+        symbols = [re.search(r"\((\w+)", line)[1] for line in lines]
+        self.assertEqual(symbols, sorted(symbols))
+        self.assertIn("TIDEMARK_HOOKED_NAME(cudaCopy, Runtime12, tidemark_hook12_cudaCopy)", lines)
+        self.assertIn("TIDEMARK_HOOKED_NAME(nvmlInfo, Nvml, tidemark_hook_nvmlInfo)", lines)
+        self.assertIn("TIDEMARK_ORDER_NAME(cuSync_ptds, Driver, 3)", lines)
+        self.assertNotIn("dlsym", " ".join(symbols))
+
+    def test_questions_to_the_driver_are_sorted_by_their_plain_name(self):
+        procs = {"cuAlloc_v2": [Proc("cuAlloc", 3020, "cuAlloc_v2", "", "")], "cuCopy": [Proc("cuCopy", 4000, "cuCopy", "cuCopy_ptsz", "PFN_cuCopy_v7000_ptsz")]}
+        self.assertEqual(rows.procs(self.entries, procs, set(HOOKED), self.doors).splitlines()[1:5], [
+            "TIDEMARK_HOOKED_PROC(cuAlloc, 3020, false, cuAlloc_v2, tidemark_hook_cuAlloc_v2)",
+            "TIDEMARK_HOOKED_PROC(cuCopy, 4000, false, cuCopy, tidemark_hook_cuCopy)",
+            "TIDEMARK_HOOKED_PROC(cuCopy, 7000, true, cuCopy_ptsz, tidemark_hook_cuCopy_ptsz)",
+            "TIDEMARK_ORDER_PROC(cuLater, 13010, false, cuLater_v2, 0)"])
+
+    def test_passed_names_are_known_too(self):
+        self.assertEqual(rows.known(self.entries).splitlines()[1:], [f"TIDEMARK_KNOWN_PROC({n})" for n in ("cuAlloc", "cuCopy", "cuLater", "cuSync")])
 
 
 class DoorsTest(support.WithFolder):
