@@ -15,6 +15,7 @@ sys.path[:0] = [str(ROOT / "interpose" / "entry_points"), str(ROOT / "tools" / "
 import compare  # noqa: E402
 import cuda_api  # noqa: E402
 import cuda_headers  # noqa: E402
+import order  # noqa: E402
 import table  # noqa: E402
 
 APIS = {"driver": cuda_api.DRIVER, "runtime": cuda_api.RUNTIME, "nvml": cuda_api.NVML}
@@ -63,6 +64,7 @@ class Toolkit:
         if layer != "nvml":  # between two toolkits nvml.h loses names that come back in the next one
             wrong += compare.missing(entries, layer, functions, self.version, api.extra)
         wrong += compare.marks(entries, layer, functions, self.version)
+        wrong += order.wrong_slots(entries, layer, functions, self.version)
         if layer == "driver":
             wrong += compare.versions(entries, cuda_api.read_procs(self.preprocess, api, functions))
         return len(functions), wrong, self.types(api, functions) if layer == "runtime" else {}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interpose/doors/table.h"
+#include "interpose/order/order.h"
 #include "interpose/process/shield.h"
 #include "interpose/real/system.h"
 
@@ -11,27 +12,60 @@ namespace tidemark::interpose {
 namespace {
 
 bool may_be_cuda(const char* name) {
-  return name != nullptr && name[0] == 'c' && name[1] == 'u';
+  return name != nullptr && (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvml", 4) == 0 || strncmp(name, "__cuda", 6) == 0);
 }
 
-bool is_hooked(const char* name) {
-  for (Door const& door : doors())
-    if (strcmp(door.symbol, name) == 0) return true;
+// The driver's own naming: cuBLAS and its kin go on in small letters.
+bool may_be_driver(const char* name) {
+  return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
+bool is_loaded(std::span<const Door> doors) {
+  for (Door const& door : doors)
+    if (library_handle(door.library) != nullptr) return true;
   return false;
 }
 
-// Whether the question is answered; `out` is the answer then.
-bool answer(void* handle, const char* name, const void* caller, void*& out) {
-  if (!is_hooked(name) || in_driver(caller) || is_ours(caller)) return false;
+// A function of the driver that the table does not know may submit work unseen.
+void watch_unknown(void* handle, const char* name) {
+  if (!may_be_driver(name) || is_known(name)) return;
   bool const by_order = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
-  // "By search order" begins behind us: what we export is not the driver, and may be all there is.
-  void* found = real_dlsym()(by_order ? RTLD_NEXT : handle, name);
-  if (found != nullptr && !by_order && is_ours(found)) found = real_dlsym()(RTLD_NEXT, name);
-  if (found == nullptr) {
-    out = nullptr;
-    return by_order;  // with a handle glibc says it again, and leaves its message for dlerror
+  void* const found = real_dlsym()(by_order ? RTLD_NEXT : handle, name);
+  if (found != nullptr && holds(Library::Driver, found)) order::met_unknown(name);
+}
+
+// "By search order" begins behind us: what we export is not the library, and may be all there is.
+void* find(void* handle, const char* name) {
+  bool const by_order = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
+  void* const found = real_dlsym()(by_order ? RTLD_NEXT : handle, name);
+  return found != nullptr && !by_order && is_ours(found) ? real_dlsym()(RTLD_NEXT, name) : found;
+}
+
+// Whether another preloaded library stands before us under a name.
+bool is_shadowed(const char* name) {
+  void* const first = real_dlsym()(RTLD_DEFAULT, name);
+  return first != nullptr && !is_ours(first);
+}
+
+// Whether the question is answered; `out` is the answer then. Otherwise glibc answers, with its message for dlerror.
+bool answer(void* handle, const char* name, const void* caller, void*& out) {
+  std::span<const Door> const doors = doors_of(name);
+  if (doors.empty()) {
+    watch_unknown(handle, name);
+    return false;
   }
-  out = hook_for_symbol(name, found);
+  if (in_driver(caller) || is_ours(caller)) return false;
+  if (handle == RTLD_DEFAULT && is_shadowed(name)) return false;
+  void* const found = find(handle, name);
+  if (found == nullptr) {
+    // Only we have it: as long as the library is not here, neither is the name. The message for dlerror is there.
+    // Where it is here, but in a scope of the caller's own, ours is as good as it.
+    out = nullptr;
+    return !is_loaded(doors);
+  }
+  out = hook_for_symbol(doors, found);
+  // An answer wipes out what inner questions left for dlerror, as glibc's own would.
+  if (out != nullptr) dlerror();
   return out != nullptr;
 }
 

@@ -3,15 +3,19 @@
 // place. Name, version and flags are the driver's business, and so are its errors and its status.
 #include "interpose/doors/table.h"
 #include "interpose/hooks/hook.h"
+#include "interpose/order/order.h"
 
 using namespace tidemark::interpose;
 
 namespace {
 
 void swap(const char* plain, void** function, cuuint64_t flags) {
-  if (function == nullptr) return;
+  if (plain == nullptr || function == nullptr || *function == nullptr) return;
   bool const per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
-  shield([&] { *function = hook_for_address(plain, *function, per_thread); });
+  shield([&] {
+    *function = hook_for_address(plain, *function, per_thread);
+    if (!is_known(plain)) order::met_unknown(plain);
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ sys.path[:0] = [str(HERE), str(LIB)]
 import cuda_api  # noqa: E402
 import cuda_headers  # noqa: E402
 import doors  # noqa: E402
+import order  # noqa: E402
 import rows  # noqa: E402
 import table  # noqa: E402
 
@@ -21,6 +22,7 @@ def parse_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the generated files")
     parser.add_argument("--hooks", type=pathlib.Path, required=True, help="file with the hooked symbols, one on a line")
+    parser.add_argument("--own", type=pathlib.Path, required=True, help="file with the other exported symbols, one on a line")
     parser.add_argument("--table", type=pathlib.Path, default=table.PATH, help="the table (default: the one beside this program)")
     parser.add_argument("--compiler", default="c++", help="C++ compiler, with flags if need be")
     parser.add_argument("--include", action="append", default=[], help="folder with the toolkit's headers")
@@ -44,7 +46,7 @@ class Headers:
         self.nvml = cuda_api.read_functions(self.preprocess, cuda_api.Api(**cuda_api.NVML, minimum=300))
 
 
-def outputs(entries, hooked, headers):
+def outputs(entries, hooked, own, headers):
     """{file name: text}"""
     is_hooked = set(hooked).__contains__
     made = {"driver_entries.inc": rows.driver(entries, headers.procs, headers.driver.__contains__),
@@ -57,8 +59,11 @@ def outputs(entries, hooked, headers):
     for name in ("driver_entries.inc", "runtime_entries.inc", "nvml_entries.inc"):
         if made[name] == rows.BANNER:
             raise table.TableError(f"no row for {name}")
-    made["exports.S"], made["exports.map"] = doors.exports(entries, hooked)
-    return made
+    order_doors = order.doors(entries, set(hooked), headers.driver, headers.runtime)
+    made |= {"hooked_names.inc": rows.names(entries, hooked, order_doors), "known_procs.inc": rows.known(entries),
+             "hooked_procs.inc": rows.procs(entries, headers.procs, set(hooked), order_doors),
+             "order_entries.inc": order.rows(order_doors), "order.S": order.assembly(order_doors)}
+    return made | doors.exports(entries, hooked, own, order_doors)
 
 
 def write(options, files, dependencies):
@@ -78,16 +83,16 @@ def main(arguments):
     options = parse_arguments(arguments)
     try:
         entries = table.load(options.table)
-        hooked = doors.read_hooked(options.hooks.read_text())
+        hooked, own = (doors.read_names(path.read_text()) for path in (options.hooks, options.own))
         wrong = doors.problems(entries, hooked)
         if wrong:
             raise table.TableError(f"{options.hooks}:\n  " + "\n  ".join(wrong))
         headers = Headers(options.compiler, options.include)
-        files = outputs(entries, hooked, headers)
+        files = outputs(entries, hooked, own, headers)
     except (OSError, table.TableError, cuda_headers.HeaderError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    write(options, files, headers.dependencies | {options.table, options.hooks, *HERE.glob("*.py"), *LIB.glob("cuda_*.py")})
+    write(options, files, headers.dependencies | {options.table, options.hooks, options.own, *HERE.glob("*.py"), *LIB.glob("cuda_*.py")})
     return 0
 
 

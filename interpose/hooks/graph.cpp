@@ -6,6 +6,7 @@
 #include "base/spin_lock.h"
 #include "interpose/hooks/graph_memory.h"
 #include "interpose/hooks/hook.h"
+#include "interpose/order/order.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -45,6 +46,17 @@ CUresult after(CUresult result) {
   return result;
 }
 
+// A graph's launch is work in a stream, and its upload too.
+constexpr order::Entry entry(const char* name, bool per_thread) {
+  return {.name = name, .library = Library::Driver, .work = order::Work::Graph, .per_thread = per_thread, .slot = 1};
+}
+constexpr order::Entry kLaunch = entry("cuGraphLaunch", false), kLaunchTwin = entry("cuGraphLaunch_ptsz", true),
+                       kUpload = entry("cuGraphUpload", false), kUploadTwin = entry("cuGraphUpload_ptsz", true);
+
+void tell(const order::Entry& which, CUstream stream) {
+  order::tell(which, reinterpret_cast<std::uint64_t>(stream));
+}
+
 }  // namespace
 
 void expect_graph_memory() {
@@ -72,10 +84,20 @@ TIDEMARK_HOOK(cuGraphAddNode_v2)
   return call(&Driver::cuGraphAddNode_v2, node, graph, after_nodes, edges, count, params);
 }
 TIDEMARK_HOOK(cuGraphLaunch)(CUgraphExec graph, CUstream stream) {
+  tell(kLaunch, stream);
   return after(call(&Driver::cuGraphLaunch, graph, stream));
 }
 TIDEMARK_HOOK(cuGraphLaunch_ptsz)(CUgraphExec graph, CUstream stream) {
+  tell(kLaunchTwin, stream);
   return after(call(&Driver::cuGraphLaunch_ptsz, graph, stream));
+}
+TIDEMARK_HOOK(cuGraphUpload)(CUgraphExec graph, CUstream stream) {
+  tell(kUpload, stream);
+  return after(call(&Driver::cuGraphUpload, graph, stream));
+}
+TIDEMARK_HOOK(cuGraphUpload_ptsz)(CUgraphExec graph, CUstream stream) {
+  tell(kUploadTwin, stream);
+  return after(call(&Driver::cuGraphUpload_ptsz, graph, stream));
 }
 TIDEMARK_HOOK(cuGraphExecDestroy)(CUgraphExec graph) {
   return after(call(&Driver::cuGraphExecDestroy, graph));

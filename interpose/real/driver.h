@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's own functions, by the names that libcuda exports. Taken from libcuda's handle and never by global search
-// order: frameworks export forwarding stubs under the same names, which would come back to us.
+// The driver's own functions, by the names that libcuda exports.
 //
 // Filled once, then constant: any thread may read it. It outlives every exit handler.
 #pragma once
+#include <cstddef>
+
 #include "interpose/real/cuda.h"
 
 namespace tidemark::interpose {
@@ -16,19 +17,24 @@ struct Driver {
 #undef TIDEMARK_REAL_TWIN
 };
 
-// Null while no libcuda is in the process. It is never opened for the program's sake: looking for the driver must not
-// change what the program finds.
-void* driver_handle();
 // All null while there is no driver.
 const Driver& driver();
 bool has_driver();
 
 // A function of the driver beyond the table (softgpu's own exports); null when it has none.
 void* driver_symbol(const char* name);
+// For a function that the table does not have, by its place there: what a framework exports in the driver's stead
+// while it has not opened it. Null when nobody does.
+void* driver_stub(std::size_t place);
 
 template <class... P, class... A>
 CUresult call(CUresult (*Driver::*function)(P...), A... arguments) {
-  auto const address = driver().*function;
+  const Driver& table = driver();
+  auto address = table.*function;
+  if (address == nullptr) {
+    auto const offset = reinterpret_cast<const char*>(&(table.*function)) - reinterpret_cast<const char*>(&table);
+    address = reinterpret_cast<decltype(address)>(driver_stub(static_cast<std::size_t>(offset) / sizeof(void*)));
+  }
   return address == nullptr ? CUDA_ERROR_NOT_SUPPORTED : address(arguments...);
 }
 

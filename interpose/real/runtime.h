@@ -4,27 +4,27 @@
 #pragma once
 #include <atomic>
 
+#include "interpose/real/library.h"
+
 #define __CUDART_API_VERSION_INTERNAL
 #include <cuda_runtime_api.h>
 #undef __CUDART_API_VERSION_INTERNAL
 
 namespace tidemark::interpose {
 
-// A function of libcudart.so.12 or .13, found at the first need; null when that runtime is not here or has no such
-// name.
-void* runtime_symbol(int major, const char* name);
-
 // One function in both runtimes, for a hook to call through.
 class RuntimeFunction {
  public:
   explicit constexpr RuntimeFunction(const char* name) : name_(name) {}
   const char* name() const { return name_; }
+  // Null when that runtime is not here, nor anybody who stands in for it.
   template <class F>
   F get(int major) {
     std::atomic<void*>& found = found_[major - 12];
     void* address = found.load(std::memory_order_acquire);
     if (address == nullptr) {
-      address = runtime_symbol(major, name_);
+      address = library_symbol(runtime(major), name_);
+      if (address == nullptr) return reinterpret_cast<F>(behind_us(name_));
       found.store(address, std::memory_order_release);
     }
     return reinterpret_cast<F>(address);

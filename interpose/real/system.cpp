@@ -2,9 +2,11 @@
 #include "interpose/real/system.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace tidemark::interpose {
 namespace {
@@ -13,6 +15,31 @@ constinit std::atomic<Dlsym> found_dlsym{nullptr};
 
 bool begins(const char* text, const char* with) {
   return strncmp(text, with, strlen(with)) == 0;
+}
+
+// dladdr would do, but it also looks for the nearest symbol, which in a framework's library takes a millisecond.
+struct Search {
+  std::uintptr_t address = 0;
+  const void* object = nullptr;
+  const char* path = "";
+};
+
+int visit(dl_phdr_info* info, std::size_t, void* data) {
+  auto* const search = static_cast<Search*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    auto const& part = info->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD || search->address - (info->dlpi_addr + part.p_vaddr) >= part.p_memsz) continue;
+    search->object = info->dlpi_phdr;
+    search->path = info->dlpi_name;
+    return 1;
+  }
+  return 0;
+}
+
+Search find(const void* address) {
+  Search search{.address = reinterpret_cast<std::uintptr_t>(address)};
+  dl_iterate_phdr(visit, &search);
+  return search;
 }
 
 }  // namespace
@@ -29,23 +56,27 @@ Dlsym real_dlsym() {
   return found;
 }
 
-const char* object_of(const void* address) {
-  Dl_info info{};
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "";
-  const char* const slash = strrchr(info.dli_fname, '/');
-  return slash == nullptr ? info.dli_fname : slash + 1;
+const void* object_at(const void* address) {
+  return find(address).object;
+}
+
+const void* object_of(void* handle) {
+  link_map* object = nullptr;
+  return dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&object)) == 0 ? object_at(object->l_ld) : nullptr;
 }
 
 bool is_ours(const void* address) {
-  // The library's own file, whatever it is called: two objects with one base are one.
-  Dl_info self{}, other{};
-  return dladdr(reinterpret_cast<const void*>(&is_ours), &self) != 0 && dladdr(address, &other) != 0 &&
-         self.dli_fbase == other.dli_fbase;
+  static constinit std::atomic<const void*> ours{nullptr};
+  const void* self = ours.load(std::memory_order_relaxed);
+  if (self == nullptr) ours.store(self = object_at(reinterpret_cast<const void*>(&is_ours)), std::memory_order_relaxed);
+  return object_at(address) == self;
 }
 
 bool in_driver(const void* address) {
-  const char* const name = object_of(address);
-  return begins(name, "libcuda.so") || begins(name, "libnvidia-");
+  const char* const path = find(address).path;
+  const char* const slash = strrchr(path, '/');
+  const char* const name = slash == nullptr ? path : slash + 1;
+  return begins(name, "libcuda.so") || begins(name, "libnvidia-") || begins(name, "libtidemark-driver.so");
 }
 
 }  // namespace tidemark::interpose

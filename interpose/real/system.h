@@ -10,11 +10,14 @@ using Dlsym = void* (*)(void* handle, const char* name);
 
 // glibc's own dlsym. Called from here the caller that it sees is this library, so RTLD_NEXT means "after us".
 Dlsym real_dlsym();
+
+// A loaded object, to be compared: the one at an address, the one that a handle stands for. Null for none.
+const void* object_at(const void* address);
+const void* object_of(void* handle);
+
 // Whether an address lies in this library.
 bool is_ours(const void* address);
 // Whether an address lies in the driver's own libraries. They look themselves up by name and must find themselves.
 bool in_driver(const void* address);
-// The file name, without its folder, of the object that holds an address; empty when there is none.
-const char* object_of(const void* address);
 
 }  // namespace tidemark::interpose

@@ -8,8 +8,10 @@ import unittest
 
 import support  # first: it says where the others are
 
+import cuda_headers
 import doors
 import generate
+import order
 import rows
 import table
 from cuda_procs import Proc
@@ -33,6 +35,7 @@ nvmlInfo
 dlsym
 """
 HOOKED = ["dlsym", "cuAlloc_v2", "cuCopy", "cuCopy_ptsz", "cudaAlloc", "cudaCopy", "cudaCopy_ptsz", "cudaGone", "cudaFresh", "cudaFresh_ptsz", "nvmlInfo"]
+OWN = ["tidemark_own"]
 
 
 class HookedNamesTest(unittest.TestCase):
@@ -43,7 +46,7 @@ class HookedNamesTest(unittest.TestCase):
         self.assertEqual(doors.problems(self.entries, HOOKED), [])
 
     def test_comments_and_empty_lines_are_left_out(self):
-        self.assertEqual(doors.read_hooked("# all\ncuA  # why\n\ncuB\n"), ["cuA", "cuB"])
+        self.assertEqual(doors.read_names("# all\ncuA  # why\n\ncuB\n"), ["cuA", "cuB"])
 
     def test_bad_lists_are_refused(self):
         for hooked, word in ((["cuUnknown"], "not in entry_points.txt"), (["cuAlloc"], "its action is pass"), (["cuCopy"], "twin cuCopy_ptsz has none"),
@@ -83,25 +86,114 @@ class RowsTest(unittest.TestCase):
         self.assertIn("TIDEMARK_NVML_ENTRY(nvmlInfo, Translate, Info)\n", rows.nvml(self.entries, lambda name: True))
 
 
+def function(declaration):
+    (made,) = cuda_headers.parse_functions(f"int {declaration};", r"cu\w+").values()
+    return made
+
+
+class OrderTest(unittest.TestCase):
+    def test_a_parameter_is_found_by_the_rules_of_the_abi(self):
+        for declaration, index, slot in (
+                ("cuA(CUstream s)", 0, 0), ("cuA(int a, void* b, CUstream s)", 2, 2),
+                ("cuA(int a, int b, int c, int d, int e, int f, CUstream s)", 6, 6), ("cuA(int a, int b, int c, int d, int e, int f, int g, CUstream s)", 7, 7),
+                ("cuA(void* f, dim3 a, dim3 b, void** c, size_t d, cudaStream_t s)", 5, 7),  # two registers each; d is the first on the stack
+                ("cuA(dim3 a, dim3 b, size_t c, cudaStream_t s)", 3, 5),
+                ("cuA(int a, int b, int c, int d, int e, dim3 f, cudaStream_t s)", 6, 5),  # no half of f goes into the last register
+                ("cuA(struct cudaPitchedPtr a, int b, struct cudaExtent c, cudaStream_t s)", 3, 1),  # large ones lie on the stack
+                ("cuA(struct cudaPitchedPtr a, int b, int c, int d, int e, int f, int g, CUstream s)", 7, 10),
+                ("cuA(CUdeviceptr a, size_t b, CUmemLocation c, unsigned int d, CUstream s)", 4, 4)):
+            self.assertEqual(order.slot_of(function(declaration), index), slot, declaration)
+
+    def test_an_unknown_type_is_an_error(self):
+        with self.assertRaises(cuda_headers.HeaderError):
+            order.slot_of(function("cuA(struct Strange a, CUstream s)"), 1)
+
+    def test_the_structures_are_as_large_as_it_says(self):
+        runtime = [name for name in order.AGGREGATES if not name.startswith("CU")]
+        driver = [name for name in order.AGGREGATES if name.startswith("CU")]
+        sizes = cuda_headers.sizes([support.CXX], ["cuda_runtime_api.h"], [support.CUDA], [], runtime)
+        sizes |= cuda_headers.sizes([support.CXX], ["cuda.h"], [support.CUDA], [], driver)
+        self.assertEqual(sizes, order.AGGREGATES)
+
+    def test_every_order_entry_has_a_door_for_each_library_and_twin_unless_it_is_hooked(self):
+        made = order.doors(table.parse(TABLE), {"cuCopy", "cuCopy_ptsz"}, {}, {})
+        self.assertEqual([(d.symbol, d.library, d.slot, d.per_thread) for d in made], [
+            ("cuLater_v2", "Driver", 0, False), ("cuLater_v2_ptsz", "Driver", 0, True), ("cuSync", "Driver", -1, False), ("cuSync_ptds", "Driver", -1, True),
+            ("cudaCopy", "Runtime12", 8, False), ("cudaCopy_ptsz", "Runtime12", 8, True), ("cudaGone", "Runtime12", -1, False),
+            ("cudaCopy", "Runtime13", 7, False), ("cudaCopy_ptsz", "Runtime13", 7, True), ("cudaFresh", "Runtime13", 1, False),
+            ("cudaFresh_ptsz", "Runtime13", 1, True)])
+
+    def test_a_declared_function_decides_where_its_stream_is_and_an_older_abi_of_the_name_does_not(self):
+        entries = table.parse("[runtime order launch]\ncudaPush+:3\n[runtime order copy]\ncudaMove:1!3\n")
+        declared = {"cudaPush": function("cudaPush(dim3 a, dim3 b, size_t c, cudaStream_t s)"),
+                    "cudaMove": function("cudaMove(dim3 a, int b, int c, cudaStream_t s)")}
+        slots = {(d.symbol, d.library): d.slot for d in order.doors(entries, set(), {}, declared)}
+        self.assertEqual(slots, {("cudaPush", "Runtime12"): 5, ("cudaPush", "Runtime13"): 5, ("cudaPush_ptsz", "Runtime12"): 5,
+                                 ("cudaPush_ptsz", "Runtime13"): 5, ("cudaMove", "Runtime12"): 1, ("cudaMove", "Runtime13"): 4})
+
+    def test_headers_that_contradict_what_is_taken_for_granted_are_told(self):
+        entries = table.parse("[runtime order copy]\ncudaLater:1@13.2 cudaMoved:1!2\n")
+        wide = {"cudaLater": function("cudaLater(dim3 a, cudaStream_t s)"), "cudaMoved": function("cudaMoved(dim3 a, int b, cudaStream_t s)")}
+        self.assertEqual(len(order.wrong_slots(entries, "runtime", wide, (13, 2))), 1)
+        self.assertEqual(order.wrong_slots(entries, "runtime", {"cudaLater": function("cudaLater(int a, cudaStream_t s)")}, (13, 2)), [])
+        self.assertEqual(len(order.wrong_slots(entries, "runtime", {"cudaMoved": function("cudaMoved(dim3 a, cudaStream_t s)")}, (12, 8))), 1)
+
+
+class LookupRowsTest(unittest.TestCase):
+    def setUp(self):
+        self.entries = table.parse(TABLE)
+        self.doors = order.doors(self.entries, set(HOOKED), {}, {})
+
+    def test_names_are_sorted_and_hooked_or_have_a_door(self):
+        lines = rows.names(self.entries, HOOKED, self.doors).splitlines()[1:]
+        symbols = [re.search(r"\((\w+)", line)[1] for line in lines]
+        self.assertEqual(symbols, sorted(symbols))
+        self.assertIn("TIDEMARK_HOOKED_NAME(cudaCopy, Runtime12, tidemark_hook12_cudaCopy)", lines)
+        self.assertIn("TIDEMARK_HOOKED_NAME(nvmlInfo, Nvml, tidemark_hook_nvmlInfo)", lines)
+        self.assertIn("TIDEMARK_ORDER_NAME(cuSync_ptds, Driver, 3)", lines)
+        self.assertNotIn("dlsym", " ".join(symbols))
+
+    def test_questions_to_the_driver_are_sorted_by_their_plain_name(self):
+        procs = {"cuAlloc_v2": [Proc("cuAlloc", 3020, "cuAlloc_v2", "", "")], "cuCopy": [Proc("cuCopy", 4000, "cuCopy", "cuCopy_ptsz", "PFN_cuCopy_v7000_ptsz")]}
+        self.assertEqual(rows.procs(self.entries, procs, set(HOOKED), self.doors).splitlines()[1:5], [
+            "TIDEMARK_HOOKED_PROC(cuAlloc, 3020, false, cuAlloc_v2, tidemark_hook_cuAlloc_v2)",
+            "TIDEMARK_HOOKED_PROC(cuCopy, 4000, false, cuCopy, tidemark_hook_cuCopy)",
+            "TIDEMARK_HOOKED_PROC(cuCopy, 7000, true, cuCopy_ptsz, tidemark_hook_cuCopy_ptsz)",
+            "TIDEMARK_ORDER_PROC(cuLater, 13010, false, cuLater_v2, 0)"])
+
+    def test_passed_names_are_known_too(self):
+        self.assertEqual(rows.known(self.entries).splitlines()[1:], [f"TIDEMARK_KNOWN_PROC({n})" for n in ("cuAlloc", "cuCopy", "cuLater", "cuSync")])
+
+
 class DoorsTest(support.WithFolder):
     """The exported names in a real library: what is visible, and where a call arrives."""
 
     def link(self):
-        assembly, script = doors.exports(table.parse(TABLE), HOOKED)
-        hooks = sorted(set(re.findall(r"\btidemark_hook\w+", assembly)))
-        source = "".join(f'__attribute__((visibility("hidden"))) long {h}(long a, long b) {{ return a * 100 + b + {i * 10000}; }}\n'
+        files = doors.exports(table.parse(TABLE), HOOKED, OWN)
+        assembly = files["exports.S"], files["libc_exports.S"]
+        hooks = sorted(set(re.findall(r"\btidemark_hook\w+", "".join(assembly))))
+        source = "void tidemark_own(void) {} void left_visible(void) {}\n"
+        source += "".join(f'__attribute__((visibility("hidden"))) long {h}(long a, long b) {{ return a * 100 + b + {i * 10000}; }}\n'
                          for i, h in enumerate(hooks))
         library = self.folder / "libdoors.so"
-        subprocess.run([support.CC, "-shared", "-fPIC", self.write("hooks.c", source), self.write("exports.S", assembly),
-                        f"-Wl,--version-script={self.write('exports.map', script)}", "-Wl,-z,defs", "-o", library], check=True)
+        sources = [self.write("hooks.c", source), *(self.write(f"exports{i}.S", text) for i, text in enumerate(assembly))]
+        script = self.write("exports.map", files["exports.map"])
+        subprocess.run([support.CC, "-shared", "-fPIC", *sources, f"-Wl,--version-script={script}", "-Wl,-z,defs", "-o", library], check=True)
         return library, hooks
 
-    def test_only_the_hooked_names_are_visible(self):
+    def test_the_library_for_the_other_door_has_no_dlsym(self):
+        script = doors.exports(table.parse(TABLE), HOOKED, OWN)["soname_exports.map"]
+        self.assertNotIn("GLIBC", script)
+        self.assertIn("  cuAlloc_v2;\n", script)
+        self.assertIn("libcudart.so.12 { };\n", script)
+
+    def test_only_the_hooked_names_and_our_own_are_visible(self):
         library, _ = self.link()
         listed = subprocess.run(["readelf", "--dyn-syms", "-W", library], capture_output=True, text=True, check=True).stdout
         visible = {words[7] for words in map(str.split, listed.splitlines()) if len(words) >= 8 and words[3] == "FUNC" and words[6] != "UND"}
         self.assertEqual(visible, {
-            "dlsym@GLIBC_2.2.5", "dlsym@@GLIBC_2.34", "cuAlloc_v2", "cuCopy", "cuCopy_ptsz", "nvmlInfo", "cudaAlloc@libcudart.so.12",
+            "dlsym@GLIBC_2.2.5", "dlsym@@GLIBC_2.34", "cuAlloc_v2@@TIDEMARK_1", "cuCopy@@TIDEMARK_1", "cuCopy_ptsz@@TIDEMARK_1",
+            "nvmlInfo@@TIDEMARK_1", "tidemark_own@@TIDEMARK_1", "cudaAlloc@libcudart.so.12",
             "cudaAlloc@@libcudart.so.13", "cudaCopy@libcudart.so.12", "cudaCopy@@libcudart.so.13", "cudaCopy_ptsz@libcudart.so.12",
             "cudaCopy_ptsz@@libcudart.so.13", "cudaGone@libcudart.so.12", "cudaFresh@@libcudart.so.13", "cudaFresh_ptsz@@libcudart.so.13"})
 
@@ -127,9 +219,9 @@ class DoorsTest(support.WithFolder):
 
 class ToolkitTest(support.WithFolder):
     def generate(self, hooked, *arguments, includes=None):
-        hooks = self.write("hooked_names.txt", "\n".join(hooked) + "\n")
+        hooks, own = self.write("hooked_names.txt", "\n".join(hooked) + "\n"), self.write("own_names.txt", "tidemark_own\n")
         places = [word for folder in (includes or support.INCLUDES) for word in ("--include", folder)]
-        code, said = support.run(generate.main, ["--out", self.folder / "out", "--hooks", hooks, "--compiler", support.CXX, *places, *arguments])
+        code, said = support.run(generate.main, ["--out", self.folder / "out", "--hooks", hooks, "--own", own, "--compiler", support.CXX, *places, *arguments])
         out = self.folder / "out"
         return code, {p.name: p.read_text() for p in out.iterdir()} if out.exists() else {}, said
 
@@ -188,7 +280,7 @@ class OwnHooksTest(unittest.TestCase):
             self.skipTest("no hooks yet")
         entries = table.load()
         for path in lists:
-            self.assertEqual(doors.problems(entries, doors.read_hooked(path.read_text())), [], path)
+            self.assertEqual(doors.problems(entries, doors.read_names(path.read_text())), [], path)
 
 
 if __name__ == "__main__":
