@@ -43,7 +43,9 @@ void* CuptiLibrary::find(Manners manners) {
   }
   for (const char* const name : kNames)
     if (void* const found = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) return found;
-  snprintf(why_, sizeof why_, "no libcupti: neither %s nor %s is on the library path", kNames[0], kNames[1]);
+  const char* const last = dlerror();
+  snprintf(why_, sizeof why_, "no libcupti: neither %s nor %s can be opened: %s", kNames[0], kNames[1],
+           last != nullptr ? last : "unknown");
   return nullptr;
 }
 

@@ -186,6 +186,16 @@ int contexts() {
   return training();
 }
 
+// Odd sizes until there is no more.
+int until_full() {
+  std::vector<void*> blocks;
+  void* block = nullptr;
+  while (blocks.size() < 1000 && cudaMalloc(&block, kMiB + kMiB / 2) == cudaSuccess) blocks.push_back(block);
+  (void)cudaGetLastError();
+  for (void* const b : blocks) CHECK(cudaFree(b));
+  return static_cast<int>(blocks.size());
+}
+
 template <class F>
 F cupti(const char* name) {
   void* const library = dlopen("libcupti.so.13", RTLD_LAZY);
@@ -270,12 +280,18 @@ int main(int argc, char** argv) {
     const char* name;
     int (*play)();
   };
-  Scene const scenes[] = {{"training", training}, {"threads", threads},
-                          {"classes", classes},   {"contexts", contexts},
-                          {"busy", busy},         {"busy_later", busy_later},
-                          {"forks", forks},       {"ends_in_thread", ends_in_thread},
-                          {"long_run", long_run}, {"killed", killed},
-                          {"brings_cupti", brings_cupti}};
+  Scene const scenes[] = {{"training", training},
+                          {"threads", threads},
+                          {"classes", classes},
+                          {"contexts", contexts},
+                          {"busy", busy},
+                          {"busy_later", busy_later},
+                          {"forks", forks},
+                          {"ends_in_thread", ends_in_thread},
+                          {"long_run", long_run},
+                          {"killed", killed},
+                          {"brings_cupti", brings_cupti},
+                          {"until_full", until_full}};
   for (Scene const& scene : scenes)
     if (argc == 2 && std::strcmp(argv[1], scene.name) == 0) {
       int const sum = scene.play();
