@@ -67,6 +67,7 @@ class Builder {
       case Event::Type::Step: on_step(e.event); break;
       case Event::Type::DeviceUse: on_device_use(e.event); break;
       case Event::Type::Failure: on_failure(e.event); break;
+      case Event::Type::Kernel: break;  // no memory changes hands
       case Event::Type::Scope:
       case Event::Type::Phase: break;  // in the context of what follows them
     }

@@ -49,6 +49,7 @@ CUresult asked(const Request& request, const Place& place, CUresult result, Allo
   }
   made.block_class = request.block_class;
   made.device = place.device;
+  made.is_handle = request.holder != nullptr;
   made.context = place.context;
   made.stream = reinterpret_cast<std::uint64_t>(request.stream);
   if (trace::space_of(made.block_class) == trace::Space::Physical) made.context = 0;  // it outlives its context
@@ -56,6 +57,7 @@ CUresult asked(const Request& request, const Place& place, CUresult result, Allo
     devices().sample(place.device);
     if (request.undo != nullptr && above_limit(place.device) && request.undo(made) == CUDA_SUCCESS) {
       devices().sample(place.device);
+      recorder().undone(made);
       report(request, place, CUDA_ERROR_OUT_OF_MEMORY);
       return CUDA_ERROR_OUT_OF_MEMORY;
     }

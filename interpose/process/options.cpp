@@ -13,6 +13,14 @@ Result<trace::Mode> read_mode() {
   return Error{Errc::InvalidArgument, "TIDEMARK_MODE: not a mode: '" + text + "'", "write auto or observe"};
 }
 
+Result<CuptiUse> read_cupti() {
+  std::string const text = env_text("TIDEMARK_CUPTI").value_or("0");
+  if (text == "0") return CuptiUse::Off;
+  if (text == "1") return CuptiUse::On;
+  if (text == "auto") return CuptiUse::Auto;
+  return Error{Errc::InvalidArgument, "TIDEMARK_CUPTI: not a choice: '" + text + "'", "write 1, 0 or auto"};
+}
+
 // What the usual launchers call a process's number among its siblings.
 std::string rank() {
   for (const char* const name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "LOCAL_RANK"})
@@ -30,6 +38,7 @@ Result<Options> Options::from_environment() {
   TIDEMARK_TRY(options.mode, read_mode());
   TIDEMARK_TRY(Bytes const limit, env_bytes("TIDEMARK_LIMIT", {}));
   TIDEMARK_TRY(Bytes const ring, env_bytes("TIDEMARK_RING", {}));
+  TIDEMARK_TRY(options.cupti, read_cupti());
   TIDEMARK_TRY(options.stacks, env_flag("TIDEMARK_STACKS", false));
   TIDEMARK_TRY(options.summary, env_flag("TIDEMARK_SUMMARY", true));
   options.limit_bytes = limit.n;

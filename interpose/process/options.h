@@ -9,12 +9,17 @@
 
 namespace tidemark::interpose {
 
+// Only one client can use CUPTI, and it costs time at every launch: it is used where that is asked for, or, politely,
+// where nobody else seems to want it.
+enum class CuptiUse : std::uint8_t { Off, On, Auto };
+
 struct Options {
   std::string out = "tidemark-%p.tide";
   trace::Mode mode = trace::Mode::Observe;
   std::uint64_t limit_bytes = 0;  // 0: the card's own
   std::uint64_t ring_bytes = 0;   // 0: everything is kept
   bool stacks = false;
+  CuptiUse cupti = CuptiUse::Off;
   bool summary = true;  // the line at the program's end; the launcher prints its own
   std::string run;      // the same for all processes of one launch; empty without a launcher
   std::string list;     // a file for the launcher, to which the trace's place is appended

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "interpose/process/facts.h"
 #include "interpose/record/recorder.h"
+#include "interpose/watch/cupti.h"
 #include "interpose/watch/sampler.h"
 
 namespace tidemark::interpose {
@@ -20,6 +21,7 @@ constinit Options* the_options = nullptr;  // never taken down: hooks run until 
 void at_exit() {
   if (!recording()) return;
   stop_sampler();
+  stop_cupti();
   shield([] {
     trace::File& file = recorder().file();
     trace::Totals const totals = file.header().totals;
@@ -59,7 +61,6 @@ bool start() {
   }
   write_process_facts(recorder().names(), *the_options);
   tell_launcher(the_options->list, recorder().file().path(), recorder().file().wanted_path());
-  atexit(at_exit);
   return true;
 }
 
@@ -72,7 +73,13 @@ const Options& options() {
 bool start_recording() {
   if (detail::stage_page.load(std::memory_order_acquire) != nullptr && this_thread().inside) return false;
   shield([] {
-    if (begin_start()) started(start());
+    if (!begin_start()) return;
+    bool const well = start();
+    started(well);
+    if (!well) return;
+    // Not before the others may go on: a thread of CUPTI's may come through a hook, and would wait for us.
+    start_cupti(the_options->cupti);
+    atexit(at_exit);
   });
   return recording();
 }

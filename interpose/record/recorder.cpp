@@ -5,9 +5,11 @@
 
 #include "base/bytes.h"
 #include "base/reserved.h"
+#include "interpose/process/shield.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
+#include "interpose/watch/cupti.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -41,6 +43,18 @@ Result<void> create(trace::File& file, const Options& options) {
   return created;
 }
 
+// A mapping lies where its physical block does.
+AuditedBlock audited(std::uint64_t address, const Owned& block, Registry& registry) {
+  AuditedBlock out{.address = address,
+                   .size_bytes = block.size_bytes,
+                   .block_class = block.block_class,
+                   .device = block.device,
+                   .doubtful = block.is_handle};
+  if (block.block_class == trace::Class::Mapping)
+    if (auto const physical = registry.find(trace::Space::Physical, block.parent)) out.device = physical->device;
+  return out;
+}
+
 }  // namespace
 
 Recorder& recorder() {
@@ -64,6 +78,7 @@ trace::Lane* Recorder::lane() {
   if (Marks* const marks = this_thread().marks; fresh && marks != nullptr) {
     if (std::uint32_t const path = marks->path(names_); path != 0) lane->enter(path);
     lane->phase(marks->phase());
+    scope_changed();
   }
   if (std::uint64_t const step = step_.load(std::memory_order_relaxed); lane->context().step != step) lane->step(step);
   return lane;
@@ -93,7 +108,8 @@ void Recorder::allocated(const Allocation& a) {
               .parent = a.parent,
               .step = step_.load(std::memory_order_relaxed),
               .block_class = a.block_class,
-              .device = a.device};
+              .device = a.device,
+              .is_handle = a.is_handle};
   trace::Lane* const to = lane();
   if (Marks* const marks = this_thread().marks; marks != nullptr) {
     block.path = marks->path(names_);
@@ -104,6 +120,7 @@ void Recorder::allocated(const Allocation& a) {
     return;
   }
   count_in(block);
+  if (cupti_audits()) cupti_audit().allocated(audited(a.address, block, registry_));
   if (to == nullptr) return;
   to->device(a.device);
   to->stream(a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0));
@@ -127,8 +144,12 @@ void Recorder::record_free(trace::Lane& to, std::uint64_t address, const Owned& 
 }
 
 void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
-  if (!leaving.known) return;
+  if (!leaving.known) {
+    if (cupti_audits() && leaving.address != 0) cupti_audit().released({.address = leaving.address, .doubtful = true});
+    return;
+  }
   count_out(leaving.block);
+  if (cupti_audits()) cupti_audit().released(audited(leaving.address, leaving.block, registry_));
   trace::Lane* const to = lane();
   if (to == nullptr) return;
   to->stream(stream == 0 ? 0 : names_.stream(stream, leaving.block.device, 0));
@@ -156,8 +177,21 @@ void Recorder::context_ended(std::uint64_t context, std::uint64_t ticks) {
   for (std::size_t i = 0; i < count; ++i) {
     if (!registry_.take_if(found[i].address, found[i].block)) continue;
     count_out(found[i].block);
+    if (cupti_audits()) {
+      AuditedBlock block = audited(found[i].address, found[i].block, registry_);
+      block.doubtful = true;
+      cupti_audit().released(block);
+    }
     if (trace::Lane* const to = lane()) record_free(*to, found[i].address, found[i].block, ticks);
   }
+}
+
+void Recorder::undone(const Allocation& a) {
+  if (!cupti_audits()) return;
+  AuditedBlock const block{
+      .address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .device = a.device};
+  cupti_audit().allocated(block);
+  cupti_audit().released(block);
 }
 
 void Recorder::tag(std::uint64_t address, trace::Kind kind, std::string_view name) {
@@ -170,15 +204,32 @@ void Recorder::enter_layer() {
   Marks* const marks = this_thread().marks;
   std::uint32_t const path = marks->path(names_);
   if (trace::Lane* const to = lane()) to->enter(path);
+  scope_changed();
 }
 
 void Recorder::leave_layer() {
   Marks* const marks = this_thread().marks;
   if (trace::Lane* const to = lane()) to->leave(marks->path(names_));
+  scope_changed();
 }
 
 void Recorder::phase_changed() {
   if (trace::Lane* const to = lane()) to->phase(this_thread().marks->phase());
+  scope_changed();
+}
+
+void Recorder::step(std::uint64_t number) {
+  step_.store(number, std::memory_order_relaxed);
+  // Of this thread; others get there with their next mark.
+  if (cupti_follows_launches() && recording()) shield([this] { scope_changed(); });
+}
+
+void Recorder::scope_changed() {
+  if (!cupti_follows_launches()) return;
+  Marks* const marks = this_thread().marks;
+  follow_launches({.path = marks == nullptr ? 0 : marks->path(names_),
+                   .phase = marks == nullptr ? trace::Phase::Other : marks->phase(),
+                   .step = static_cast<std::uint32_t>(step_.load(std::memory_order_relaxed))});
 }
 
 void Recorder::reserved_changed(std::uint64_t by) {
@@ -193,6 +244,14 @@ void Recorder::device_use(const trace::DeviceUse& use) {
 void Recorder::failure(trace::Failure failure, std::string_view text) {
   failure.text = text.empty() ? 0 : names_.string(text);
   if (trace::Lane* const to = lane()) to->failure(failure);
+}
+
+// Its times are the device's, and its thread is the one that reads them: nothing of that thread's own goes before it.
+void Recorder::kernel(const trace::Kernel& kernel, std::uint64_t start_ticks) {
+  if (trace::Lane* const to = lanes_.mine())
+    to->kernel_at(kernel, start_ticks);
+  else
+    file_.count_loss(trace::Loss::NoThread);
 }
 
 }  // namespace tidemark::interpose

@@ -29,6 +29,7 @@ struct Allocation {
   std::uint64_t context = 0;
   std::uint64_t stream = 0;  // a handle; 0 for none
   std::uint64_t parent = 0;  // the block that this one is a view of
+  bool is_handle = false;    // `address` is a number of the driver's
 };
 
 // A block on its way out: taken from the account before the real call, put back if that fails.
@@ -53,16 +54,22 @@ class Recorder {
   // All blocks that a context had at that time are gone with it.
   void context_ended(std::uint64_t context, std::uint64_t ticks);
 
+  // The driver made a block and it was given back at once: the program never had it.
+  void undone(const Allocation& a);
+
   void tag(std::uint64_t address, trace::Kind kind, std::string_view name);
   void enter_layer();
   void leave_layer();
   void phase_changed();
-  void step(std::uint64_t number) { step_.store(number, std::memory_order_relaxed); }
+  void step(std::uint64_t number);
+  // The layer, phase or step of this thread may be another one: so is that of its launches.
+  void scope_changed();
 
   // What the device has given, by so much more (or, modulo 2^64, less) than before.
   void reserved_changed(std::uint64_t by);
   void device_use(const trace::DeviceUse& use);
   void failure(trace::Failure failure, std::string_view text);
+  void kernel(const trace::Kernel& kernel, std::uint64_t start_ticks);
   void count_loss(trace::Loss why) { file_.count_loss(why); }
 
   trace::Dictionary& names() { return names_; }

@@ -30,6 +30,7 @@ struct Owned {
   std::uint8_t device = 0;
   trace::Phase phase = trace::Phase::Other;
   trace::Kind kind = trace::Kind::Other;
+  bool is_handle = false;  // what stands for its address is a number of the driver's
 };
 
 class Registry {

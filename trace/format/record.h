@@ -40,6 +40,7 @@ enum class Tag : std::uint8_t {
   DeviceUse = 130,
   Failure = 131,
   StreamName = 132,
+  Kernel = 140,
   Resume = 192,
   String = 193,
   Fact = 194,
@@ -183,6 +184,19 @@ struct StreamName {
   std::uint64_t reserved64 = 0;
 };
 
+// A kernel that has run on a device, as CUPTI tells it. Times are of the device's work, not of a thread's: they may
+// step back from record to record. Layer, phase and step are those that were open where it was launched.
+struct Kernel {
+  static constexpr Tag kTag = Tag::Kernel;
+  static constexpr std::uint64_t kLongest = (std::uint64_t{1} << 40) - 1;
+  static constexpr std::uint64_t kStepMask = (std::uint64_t{1} << 28) - 1;
+  std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), device : 8 = 0, unscoped : 4 = 0, time : 28 = 0,
+                      reserved : 16 = 0;
+  std::uint64_t name : 32 = 0, path : 32 = 0;
+  std::uint64_t duration_ns : 40 = 0, reserved24 : 24 = 0;
+  std::uint64_t stream : 32 = 0, phase : 4 = 0, step : 28 = 0;
+};
+
 // A chunk changes hands: the thread before has ended.
 struct Resume {
   static constexpr Tag kTag = Tag::Resume;
@@ -229,7 +243,8 @@ inline constexpr bool kWellFormed = static_cast<unsigned>(R::kTag) >= 192 ||
 static_assert(kWellFormed<Alloc> && kWellFormed<Free> && kWellFormed<TimeBase> && kWellFormed<Scope> &&
               kWellFormed<PhaseStart> && kWellFormed<Step> && kWellFormed<Stream> && kWellFormed<Stack> &&
               kWellFormed<Device> && kWellFormed<Label> && kWellFormed<Path> && kWellFormed<AllocLong> &&
-              kWellFormed<FreeLong> && kWellFormed<DeviceUse> && kWellFormed<Failure> && kWellFormed<StreamName>);
+              kWellFormed<FreeLong> && kWellFormed<DeviceUse> && kWellFormed<Failure> && kWellFormed<StreamName> &&
+              kWellFormed<Kernel>);
 static_assert(sizeof(Resume) == 3 * kSlotBytes && sizeof(String) == kSlotBytes && sizeof(Fact) == kSlotBytes &&
               sizeof(StackTrace) == kSlotBytes);
 

@@ -67,6 +67,19 @@ void fill(Event& e, const Failure& r) {
   e.other = r.free_bytes;
   e.name = static_cast<std::uint32_t>(r.text);
 }
+void fill(Event& e, const Kernel& r) {
+  e.type = Type::Kernel;
+  e.ticks = r.time;
+  e.source = static_cast<std::uint8_t>(r.unscoped);
+  e.name = static_cast<std::uint32_t>(r.name);
+  e.address = r.stream;
+  e.other = r.duration_ns;
+  e.context.device = static_cast<std::uint8_t>(r.device);
+  e.context.scope = static_cast<std::uint32_t>(r.path);
+  e.context.phase = static_cast<std::uint8_t>(r.phase);
+  e.context.step = r.step;
+  e.context.stream = e.context.stack = 0;
+}
 
 }  // namespace
 
@@ -86,6 +99,10 @@ bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
     case Tag::Label: return event(decode<Label>(at));
     case Tag::DeviceUse: return event(decode<DeviceUse>(at));
     case Tag::Failure: return event(decode<Failure>(at));
+    case Tag::Kernel:
+      event(decode<Kernel>(at));
+      out.start_ticks = out.ticks;
+      return true;
     case Tag::Scope: {
       auto const r = decode<Scope>(at);
       context_.scope = static_cast<std::uint32_t>(r.path);

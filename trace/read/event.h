@@ -8,20 +8,22 @@
 namespace tidemark::trace {
 
 struct Event {
-  enum class Type : std::uint8_t { Alloc, Free, Scope, Phase, Step, Label, DeviceUse, Failure };
+  enum class Type : std::uint8_t { Alloc, Free, Scope, Phase, Step, Label, DeviceUse, Failure, Kernel };
 
   std::uint64_t ticks = 0;
   Type type = Type::Alloc;
   Class block_class = Class::Device;
   Kind kind = Kind::Other;  // of a Label
   std::uint8_t generation = 0;
-  std::uint8_t source = 0;  // of a DeviceUse
-  std::uint16_t error = 0;  // of a Failure
-  std::uint32_t name = 0;   // String: of a Label, of a Failure's text
-  std::uint64_t address = 0;
+  std::uint8_t source = 0;       // of a DeviceUse; of a Kernel: 1 when its launch was not seen
+  std::uint16_t error = 0;       // of a Failure
+  std::uint32_t name = 0;        // String: of a Label, of a Failure's text, of a Kernel
+  std::uint64_t address = 0;     // of a Kernel: CUPTI's number of its stream
   std::uint64_t size_bytes = 0;  // of a Failure: what was asked for; of a DeviceUse: used
-  std::uint64_t other = 0;       // of an Alloc: the parent block; of a DeviceUse: total; of a Failure: free
-  Context context;               // as it is after this event
+  // Of an Alloc: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in ns.
+  std::uint64_t other = 0;
+  std::uint64_t start_ticks = 0;  // of a Kernel: `ticks` before they were put in order with other events
+  Context context;                // as it is after this event; of a Kernel: where it was launched, but for the thread
 };
 
 // Reads one chunk's slots event by event, in the order in which they were written. The slots must outlive it.

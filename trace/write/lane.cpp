@@ -154,6 +154,10 @@ void Lane::failure(const Failure& failure) {
   timed(failure, file_->clock().now());
 }
 
+void Lane::kernel_at(const Kernel& kernel, std::uint64_t start_ticks) {
+  timed(kernel, start_ticks);
+}
+
 void Lane::stream(std::uint32_t id) {
   change<Stream>(context_.stream, id);
 }

@@ -38,6 +38,7 @@ class Lane {
   void label(std::uint64_t address, Kind kind, std::uint32_t name);
   void device_use(const DeviceUse& use);
   void failure(const Failure& failure);
+  void kernel_at(const Kernel& kernel, std::uint64_t start_ticks);
 
   // The layer open from now on. Leaving one is written only when something follows: layer after layer costs one record
   // each.

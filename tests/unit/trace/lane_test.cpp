@@ -170,6 +170,45 @@ TEST_F(LaneTest, ALabelNamesABlock) {
   EXPECT_EQ(events[2].source, DeviceUse::Nvml);
 }
 
+// Kernels are told when they are over: a short one's start may be written before an earlier one's.
+TEST_F(LaneTest, KernelsKeepTheirOwnTimesAndTheScopeOfTheirLaunch) {
+  std::uint64_t const base = file_.clock().now();
+  lane_.enter(3);
+  lane_.stream(9);
+  lane_.kernel_at({.device = 2,
+                   .name = 0x89abcdef,
+                   .path = 0xfedcba98,
+                   .duration_ns = Kernel::kLongest,
+                   .stream = 0xffffffff,
+                   .phase = static_cast<std::uint64_t>(Phase::Eval),
+                   .step = Kernel::kStepMask},
+                  base + 5'000'000);
+  lane_.kernel_at({.unscoped = 1, .name = 1, .duration_ns = 7}, base - 12345);
+  lane_.alloc({.address = 0x200, .size_bytes = 1});
+  auto const events = all_events(read());
+  auto const kernels = events_of(read(), Type::Kernel);
+  ASSERT_EQ(kernels.size(), 2u);
+  Event const& k = kernels[0];
+  EXPECT_EQ(k.ticks, base + 5'000'000);
+  EXPECT_EQ(k.start_ticks, k.ticks);
+  EXPECT_EQ(k.other, Kernel::kLongest);
+  EXPECT_EQ(k.name, 0x89abcdefu);
+  EXPECT_EQ(k.address, 0xffffffffu);
+  EXPECT_EQ(k.context.scope, 0xfedcba98u);
+  EXPECT_EQ(k.context.phase, static_cast<std::uint8_t>(Phase::Eval));
+  EXPECT_EQ(k.context.step, std::uint64_t{Kernel::kStepMask});
+  EXPECT_EQ(k.context.device, 2);
+  EXPECT_EQ(k.context.stream, 0u);
+  EXPECT_EQ(k.source, 0);
+  EXPECT_EQ(kernels[1].ticks, base - 12345);
+  EXPECT_EQ(kernels[1].source, 1);
+  EXPECT_EQ(kernels[1].other, 7u);
+  Context const& after = events.back().context;
+  EXPECT_EQ(after.scope, 3u) << "a kernel changes nothing for what follows";
+  EXPECT_EQ(after.stream, 9u);
+  EXPECT_EQ(after.device, 0);
+}
+
 TEST(Lanes, ThreadsWriteWithoutMeeting) {
   Folder const folder;
   File& file = make_file(folder.file("a.tide"));

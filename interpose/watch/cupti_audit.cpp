@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/watch/cupti_audit.h"
+
+#include <stdio.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "interpose/watch/cupti_records.h"
+
+namespace tidemark::interpose {
+namespace {
+
+// More of a kind that CUPTI never tells are only counted.
+constexpr std::size_t kMostDoubtful = std::size_t{1} << 16;
+
+constexpr std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
+  h = (h ^ word) * 0x9fb21c651e98df25;
+  return h ^ h >> 32;
+}
+
+enum class Sight : std::uint8_t { Told, Doubtful, Untold };
+
+// What CUPTI says of our classes.
+Sight sight_of(trace::Class c) {
+  switch (c) {
+    case trace::Class::Device:
+    case trace::Class::Pool:
+    case trace::Class::Managed:
+    case trace::Class::Pinned: return Sight::Told;
+    case trace::Class::Registered:
+    case trace::Class::Array:
+    case trace::Class::Mapping:
+    case trace::Class::Imported: return Sight::Doubtful;
+    default: return Sight::Untold;
+  }
+}
+
+std::uint8_t row_of(trace::Class c, std::uint8_t device) {
+  bool const host = c == trace::Class::Managed || c == trace::Class::Pinned || c == trace::Class::Registered;
+  return host ? Audit::kHost : static_cast<std::uint8_t>(device % Audit::kDevices);
+}
+
+std::uint8_t row_of(const MemoryRecord& r) {
+  bool const on_device =
+      r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE || r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_ARRAY;
+  return on_device ? static_cast<std::uint8_t>(r.device % Audit::kDevices) : Audit::kHost;
+}
+
+}  // namespace
+
+// A release is known by its address alone: its size and place are those of the block.
+std::uint64_t Audit::key(const Operation& o) {
+  std::uint64_t h = mix(o.released ? 2 : 1, o.address);
+  if (!o.released || o.address == 0) h = mix(h, o.size_bytes);
+  if (!o.released) h = mix(h, o.row);
+  return h | 1;  // never 0
+}
+
+void Audit::agree(const Operation& o) {
+  if (o.released) {
+    ++releases_;
+    return;
+  }
+  Row& row = rows_[o.row];
+  ++row.agreeing;
+  row.agreeing_bytes += o.size_bytes;
+}
+
+void Audit::add(const Operation& operation, Side side, Side other) {
+  std::scoped_lock const guard(lock_);
+  std::uint64_t const k = key(operation);
+  bool const mine = side == &Waiting::ours;
+  if (Waiting* const found = waiting_.find(k)) {
+    if (found->*other == 0) {
+      ++(found->*side);
+      found->operation.correlation = mine ? found->operation.correlation : operation.correlation;
+      return;
+    }
+    agree(operation);
+    if (--(found->*other) != 0) return;
+    if (!mine && found->operation.doubtful) --doubtful_;
+    waiting_.erase(k);
+    return;
+  }
+  if (mine && operation.doubtful && doubtful_ >= kMostDoubtful) {
+    ++unseen_;
+    return;
+  }
+  Waiting* const fresh = waiting_.size() < kMostWaiting ? waiting_.insert(k) : nullptr;
+  if (fresh == nullptr) {
+    overflowed_ = true;
+    return;
+  }
+  fresh->operation = operation;
+  fresh->*side = 1;
+  if (mine && operation.doubtful) ++doubtful_;
+}
+
+void Audit::ours(const AuditedBlock& block, bool released) {
+  Sight const sight = sight_of(block.block_class);
+  if (sight == Sight::Untold) return;
+  add({.address = block.block_class == trace::Class::Array ? 0 : block.address,
+       .size_bytes = block.size_bytes,
+       .row = row_of(block.block_class, block.device),
+       .released = released,
+       .doubtful = block.doubtful || sight == Sight::Doubtful},
+      &Waiting::ours, &Waiting::cupti);
+}
+
+void Audit::told(const MemoryRecord& r) {
+  if (r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC ||
+      r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC) {
+    std::scoped_lock const guard(lock_);
+    if (r.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION) static_bytes_ += r.size_bytes;
+    return;
+  }
+  add({.address = r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_ARRAY ? 0 : r.address,
+       .size_bytes = r.size_bytes,
+       .correlation = r.correlation,
+       .row = row_of(r),
+       .released = r.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE},
+      &Waiting::cupti, &Waiting::ours);
+}
+
+void Audit::forgive_graphs(const Launches& launches) {
+  if (!launches.saw_graph()) return;
+  std::scoped_lock const guard(lock_);
+  for (;;) {
+    // A few at a time: the map may not be changed while it is looked through.
+    std::array<std::uint64_t, 64> keys;
+    std::size_t count = 0;
+    waiting_.for_each([&](std::uint64_t k, const Waiting& w) {
+      if (count == keys.size() || w.cupti == 0 || !launches.is_graph(w.operation.correlation)) return;
+      keys[count++] = k;
+      graph_operations_ += w.cupti;
+    });
+    for (std::size_t i = 0; i < count; ++i) waiting_.erase(keys[i]);
+    if (count < keys.size()) return;
+  }
+}
+
+std::string Audit::describe(const Waiting& w) {
+  Operation const& o = w.operation;
+  char place[32], text[160];
+  if (o.row == kHost)
+    snprintf(place, sizeof place, "host memory");
+  else
+    snprintf(place, sizeof place, "device %u", o.row);
+  snprintf(text, sizeof text, "%s alone: %u %s of %llu bytes at 0x%llx, %s", w.ours != 0 ? "the account" : "CUPTI",
+           w.ours + w.cupti, o.released ? "release" : "allocation", static_cast<unsigned long long>(o.size_bytes),
+           static_cast<unsigned long long>(o.address), place);
+  return text;
+}
+
+Audit::Verdict Audit::verdict() {
+  std::scoped_lock const guard(lock_);
+  Verdict v{.rows = rows_,
+            .releases = releases_,
+            .releases_agreeing = releases_,
+            .unseen = unseen_,
+            .static_bytes = static_bytes_,
+            .graph_operations = graph_operations_,
+            .overflowed = overflowed_};
+  for (Row& row : v.rows) row.allocations = row.agreeing;
+  waiting_.for_each([&](std::uint64_t, const Waiting& w) {
+    if (w.ours != 0 && w.operation.doubtful) {
+      v.unseen += w.ours;
+      return;
+    }
+    std::uint64_t const count = w.ours + w.cupti;
+    if (v.sample_count < kSamples) v.samples[v.sample_count++] = describe(w);
+    if (w.operation.released) {
+      v.releases += count;
+      return;
+    }
+    Row& row = v.rows[w.operation.row];
+    row.allocations += count;
+    (w.ours != 0 ? row.ours_alone_bytes : row.cupti_alone_bytes) += count * w.operation.size_bytes;
+  });
+  return v;
+}
+
+Audit::Row Audit::Verdict::total() const {
+  Row sum;
+  for (Row const& row : rows) {
+    sum.allocations += row.allocations;
+    sum.agreeing += row.agreeing;
+    sum.agreeing_bytes += row.agreeing_bytes;
+    sum.ours_alone_bytes += row.ours_alone_bytes;
+    sum.cupti_alone_bytes += row.cupti_alone_bytes;
+  }
+  return sum;
+}
+
+}  // namespace tidemark::interpose
