@@ -70,7 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (Event const& e : decoded) {
     static_cast<void>(trace->names().path(e.context.scope));
     static_cast<void>(trace->names().string(e.name));
-    static_cast<void>(trace->names().stack(e.context.stack));
+    for (std::uint64_t const address : trace->names().stack(e.context.stack))
+      static_cast<void>(trace->names().object_at(e.context.stack, address));
     static_cast<void>(trace->nanoseconds(e.ticks));
   }
   return 0;
