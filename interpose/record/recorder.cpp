@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
+#include "interpose/stack/stacks.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -40,6 +42,13 @@ Result<void> create(trace::File& file, const Options& options) {
   return created;
 }
 
+// A trace without call stacks is better than none.
+void start_stacks(const trace::File& file, trace::Dictionary& names) {
+  auto const begun = stacks().start(file, &the_recorder);
+  names.fact("stacks", begun.ok() ? "native" : begun.error().what);
+  if (!begun.ok()) say("tidemark", begun.error().what + "; none are recorded");
+}
+
 }  // namespace
 
 Recorder& recorder() {
@@ -50,6 +59,7 @@ Result<void> Recorder::start(const Options& options) {
   if (auto created = create(file_, options); !created.ok()) return created;
   if (!names_.start(file_) || !lanes_.start(file_))
     return Error{Errc::OutOfMemory, "no memory for the trace's tables", ""};
+  if (options.stacks) start_stacks(file_, names_);
   return {};
 }
 
@@ -106,6 +116,7 @@ void Recorder::allocated(const Allocation& a) {
   if (to == nullptr) return;
   to->device(a.device);
   to->stream(a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0));
+  if (stacks().on()) to->stack(stacks().here(names_));
   to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
                ticks);
 }
@@ -180,7 +191,10 @@ void Recorder::device_use(const trace::DeviceUse& use) {
 
 void Recorder::failure(trace::Failure failure, std::string_view text) {
   failure.text = text.empty() ? 0 : names_.string(text);
-  if (trace::Lane* const to = lane()) to->failure(failure);
+  trace::Lane* const to = lane();
+  if (to == nullptr) return;
+  if (stacks().on()) to->stack(stacks().here(names_));
+  to->failure(failure);
 }
 
 }  // namespace tidemark::interpose
