@@ -7,7 +7,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <optional>
 
 #include "base/reserved.h"
 #include "interpose/stack/rule.h"
@@ -23,14 +22,15 @@ class Rules {
     return lines_ != nullptr;
   }
 
-  std::optional<Rule> find(std::uint64_t address, std::uint64_t generation) const {
+  // An absent rule when it is not known.
+  Rule find(std::uint64_t address, std::uint64_t generation) const {
     std::uint64_t const wanted = key(address, generation);
     for (Entry const& entry : line(address).entries) {
       if (entry.key.load(std::memory_order_acquire) != wanted) continue;
       std::uint64_t const word = entry.rule.load(std::memory_order_acquire);
-      if (entry.key.load(std::memory_order_relaxed) == wanted) return Rule::of(word);
+      if (entry.key.load(std::memory_order_relaxed) == wanted) return Rule(word);
     }
-    return std::nullopt;
+    return {};
   }
 
   // One thread at a time.

@@ -54,11 +54,11 @@ void Stacks::forget() {
 Rule Stacks::learn(std::uint64_t address, std::uint64_t generation, trace::Dictionary& names) {
   dl_find_object found{};
   // Code that was made at run time is not kept: whoever made it may make other code there without telling anybody.
-  if (find_object_(reinterpret_cast<void*>(address - 1), &found) != 0) return {};
+  if (find_object_(reinterpret_cast<void*>(address - 1), &found) != 0) return Rule::Unknown;
   Rule rule = rule_in_tables(static_cast<const std::byte*>(found.dlfo_eh_frame), address - 1);
-  rule.ours = address - own_begin_ < own_end_ - own_begin_ ? 1 : 0;
+  if (address - own_begin_ < own_end_ - own_begin_) rule = rule.of_our_own();
   std::scoped_lock const guard(learning_);
-  if (rule.ours == 0) {
+  if (!rule.ours()) {
     objects_.note(found, names, file_->clock().now());
     replaced_.store(objects_.replaced(), std::memory_order_relaxed);
   }
@@ -66,51 +66,53 @@ Rule Stacks::learn(std::uint64_t address, std::uint64_t generation, trace::Dicti
   return rule;
 }
 
+// To the interrupted code's registers.
+Stacks::Step Stacks::step_over_signal(Registers& at, Window& window) {
+  std::uintptr_t const context = at.rsp;
+  if (!window.read(context + saved_register(REG_RIP), at.pc) ||
+      !window.read(context + saved_register(REG_RSP), at.rsp) ||
+      !window.read(context + saved_register(REG_RBP), at.rbp))
+    return Step::Broken;
+  ++at.pc;                  // so that, as everywhere, the byte before it is in the instruction that is meant
+  window.begin_at(at.rsp);  // the handler may have had a stack of its own
+  return Step::Taken;
+}
+
 // To the caller's registers.
-Stacks::Step Stacks::step(Rule rule, Registers& at, Window& window) {
-  switch (rule.kind) {
-    case Rule::Frame: break;
-    case Rule::Outermost: return Step::Done;
-    case Rule::Complex: return Step::Complex;
-    case Rule::Signal: {
-      std::uintptr_t const context = at.rsp;
-      if (!window.read(context + saved_register(REG_RIP), at.pc) ||
-          !window.read(context + saved_register(REG_RSP), at.rsp) ||
-          !window.read(context + saved_register(REG_RBP), at.rbp))
-        return Step::Broken;
-      ++at.pc;  // so that, as everywhere, the byte before it is in the instruction that is meant
-      // The handler may have had a stack of its own.
-      window.begin_at(at.rsp);
-      return Step::Taken;
+inline Stacks::Step Stacks::step(Rule rule, Registers& at, Window& window) {
+  if (rule.kind() != Rule::Frame) [[unlikely]] {
+    switch (rule.kind()) {
+      case Rule::Outermost: return Step::Done;
+      case Rule::Complex: return Step::Complex;
+      case Rule::Signal: return step_over_signal(at, window);
+      default: return Step::Broken;
     }
-    default: return Step::Broken;
   }
-  auto const offset = static_cast<std::uintptr_t>(std::int64_t{rule.cfa_offset});
-  auto const rbp_offset = static_cast<std::uintptr_t>(std::int64_t{rule.rbp_offset});
-  std::uintptr_t cfa = (rule.cfa == Rule::FromRsp ? at.rsp : at.rbp) + offset;
-  if (rule.cfa == Rule::AtRbp && !window.read(cfa, cfa)) return Step::Broken;
+  auto const offset = static_cast<std::uintptr_t>(rule.cfa_offset());
+  auto const rbp_offset = static_cast<std::uintptr_t>(rule.rbp_offset());
+  std::uintptr_t cfa = (rule.cfa() == Rule::FromRsp ? at.rsp : at.rbp) + offset;
+  if (rule.cfa() == Rule::AtRbp && !window.read(cfa, cfa)) return Step::Broken;
   // A stack only grows: without this rule, wrong tables could lead round in circles.
   if (cfa <= at.rsp || !window.read(cfa - sizeof at.pc, at.pc)) return Step::Broken;
-  std::uintptr_t const saved = (rule.rbp == Rule::SavedFromCfa ? cfa : at.rbp) + rbp_offset;
-  if (rule.rbp != Rule::Kept && !window.read(saved, at.rbp)) return Step::Broken;
+  std::uintptr_t const saved = (rule.rbp() == Rule::SavedFromCfa ? cfa : at.rbp) + rbp_offset;
+  if (rule.rbp() != Rule::Kept && !window.read(saved, at.rbp)) return Step::Broken;
   at.rsp = cfa;
   return at.pc == 0 ? Step::Done : Step::Taken;
 }
 
-// False when a frame needs more than two registers.
-bool Stacks::walk(Registers at, Window& window, Walk& out, trace::Dictionary& names) {
+bool Stacks::walk(Registers at, Walk& out, trace::Dictionary& names) {
   std::uint64_t const generation = generation_.load(std::memory_order_acquire);
+  Window window = this_thread().window;
   window.begin_at(at.rsp);
-  while (true) {
+  Step taken = Step::Taken;
+  while (taken == Step::Taken) {
     Rule const rule = rule_at(at.pc, generation, names);
-    if (rule.ours == 0 && !out.add(at.pc)) return true;
-    switch (step(rule, at, window)) {
-      case Step::Taken: break;
-      case Step::Done: return true;
-      case Step::Complex: return false;
-      case Step::Broken: out.end = trace::StackEnd::NoTable; return true;
-    }
+    if (!rule.ours() && !out.add(at.pc)) break;
+    taken = step(rule, at, window);
   }
+  if (taken == Step::Broken) out.end = trace::StackEnd::NoTable;
+  this_thread().window = window;
+  return taken != Step::Complex;
 }
 
 // By the compiler's own unwinder, which follows all registers and keeps nothing: some microseconds.
@@ -129,7 +131,7 @@ void Stacks::walk_by_compiler(Walk& out, trace::Dictionary& names) {
     std::uint64_t const address = _Unwind_GetIPInfo(context, &interrupted) + (interrupted != 0 ? 1 : 0);
     if (address <= 1) return _URC_END_OF_STACK;
     Rule const rule = s.self.rule_at(address, s.generation, s.names);
-    return rule.ours != 0 || s.out.add(address) ? _URC_NO_REASON : _URC_END_OF_STACK;
+    return rule.ours() || s.out.add(address) ? _URC_NO_REASON : _URC_END_OF_STACK;
   };
   _Unwind_Backtrace(visit, &state);
 }
@@ -140,7 +142,7 @@ __attribute__((noinline)) std::uint32_t Stacks::here(trace::Dictionary& names) {
   asm volatile("leaq 1f+1(%%rip), %0\n1:\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
                : "=&r"(at.pc), "=&r"(at.rsp), "=&r"(at.rbp));
   Walk found;
-  if (!walk(at, this_thread().window, found, names)) walk_by_compiler(found, names);
+  if (!walk(at, found, names)) walk_by_compiler(found, names);
   return names.stack(
       {.frames = {found.frames, found.count}, .end = found.end, .replaced = replaced_.load(std::memory_order_relaxed)});
 }

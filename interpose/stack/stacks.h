@@ -54,13 +54,15 @@ class Stacks {
   };
   enum class Step { Taken, Broken, Complex, Done };
 
-  bool walk(Registers at, Window& window, Walk& out, trace::Dictionary& names);
+  // False when a frame needs more than two registers.
+  bool walk(Registers at, Walk& out, trace::Dictionary& names);
   static Step step(Rule rule, Registers& at, Window& window);
+  static Step step_over_signal(Registers& at, Window& window);
   void walk_by_compiler(Walk& out, trace::Dictionary& names);
   Rule learn(std::uint64_t address, std::uint64_t generation, trace::Dictionary& names);
   Rule rule_at(std::uint64_t address, std::uint64_t generation, trace::Dictionary& names) {
-    auto const known = rules_.find(address, generation);
-    return known ? *known : learn(address, generation, names);
+    Rule const known = rules_.find(address, generation);
+    return known.kind() != Rule::Absent ? known : learn(address, generation, names);
   }
 
   std::atomic<bool> on_{false};

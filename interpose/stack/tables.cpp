@@ -296,8 +296,8 @@ bool fits(std::int64_t value, unsigned bits) {
 }
 
 Rule pack(const Row& row) {
-  if (row.returns.how == Saved::Undefined) return {.kind = Rule::Outermost};
-  Rule rule{.kind = Rule::Frame};
+  if (row.returns.how == Saved::Undefined) return Rule::Outermost;
+  Rule::Parts rule{.kind = Rule::Frame};
   bool simple = row.returns.how == Saved::FromCfa && row.returns.offset == kReturnOffset && fits(row.cfa_offset, 32) &&
                 fits(row.rbp.offset, 24);
   switch (row.cfa) {
@@ -316,7 +316,7 @@ Rule pack(const Row& row) {
     case Saved::FromRbp: rule.rbp = Rule::SavedFromRbp; break;
     default: simple = false; break;
   }
-  if (!simple) return {.kind = Rule::Complex};
+  if (!simple) return Rule::Complex;
   rule.cfa_offset = row.cfa_offset;
   rule.rbp_offset = row.rbp.offset;
   return rule;
@@ -325,13 +325,14 @@ Rule pack(const Row& row) {
 }  // namespace
 
 Rule rule_in_tables(const std::byte* eh_frame_hdr, std::uintptr_t instruction) {
-  if (eh_frame_hdr == nullptr) return {};
+  constexpr Rule kUnknown = Rule::Unknown;
+  if (eh_frame_hdr == nullptr) return kUnknown;
   auto const fde = find_fde(eh_frame_hdr, instruction);
-  if (!fde) return {};
-  if (fde->cie.signal) return {.kind = Rule::Signal};
+  if (!fde) return kUnknown;
+  if (fde->cie.signal) return Rule::Signal;
   // What is not understood here the compiler's unwinder may not understand either, and it would end the program then.
   auto const row = Machine(*fde, instruction).row();
-  return row ? pack(*row) : Rule{};
+  return row ? pack(*row) : kUnknown;
 }
 
 }  // namespace tidemark::interpose

@@ -47,17 +47,17 @@ bool from_cfa(const Ops& ops, std::int64_t* offset) {
 Rule expected(Dwarf_Frame* frame) {
   bool signal = false;
   dwarf_frame_info(frame, nullptr, nullptr, &signal);
-  if (signal) return {.kind = Rule::Signal};
+  if (signal) return Rule::Signal;
   Ops cfa, rbp, returns;
   dwarf_frame_cfa(frame, &cfa.at, &cfa.count);
   dwarf_frame_register(frame, kRbp, rbp.memory, &rbp.at, &rbp.count);
   dwarf_frame_register(frame, kReturn, returns.memory, &returns.at, &returns.count);
   std::int64_t offset = 0;
-  if (returns.count == 0 && returns.at == returns.memory) return {.kind = Rule::Outermost};
-  Rule const complex{.kind = Rule::Complex};
+  if (returns.count == 0 && returns.at == returns.memory) return Rule::Outermost;
+  Rule const complex = Rule::Complex;
   if (!from_cfa(returns, &offset) || offset != -8) return complex;
 
-  Rule rule{.kind = Rule::Frame};
+  Rule::Parts rule{.kind = Rule::Frame};
   int which = -1;
   if (cfa.count == 0 || !is_register(cfa.at[0], &which, &offset) || (which != kRbp && which != kRsp)) return complex;
   rule.cfa_offset = offset;
@@ -72,7 +72,8 @@ Rule expected(Dwarf_Frame* frame) {
   } else if (from_cfa(rbp, &offset)) {
     rule.rbp = Rule::SavedFromCfa;
     rule.rbp_offset = offset;
-  } else if (rbp.count == 2 && is_register(rbp.at[1], &which, &offset) && which == kRbp) {  // the CFA is pushed before it
+  } else if (rbp.count == 2 && is_register(rbp.at[1], &which, &offset) &&
+             which == kRbp) {  // the CFA is pushed before it
     rule.rbp = Rule::SavedFromRbp;
     rule.rbp_offset = offset;
   } else {
@@ -82,8 +83,8 @@ Rule expected(Dwarf_Frame* frame) {
 }
 
 std::string text(const Rule& r) {
-  return "kind " + std::to_string(r.kind) + " cfa " + std::to_string(r.cfa) + " " + std::to_string(r.cfa_offset) + " rbp " +
-         std::to_string(r.rbp) + " " + std::to_string(r.rbp_offset);
+  return "kind " + std::to_string(r.kind()) + " cfa " + std::to_string(r.cfa()) + " " + std::to_string(r.cfa_offset()) +
+         " rbp " + std::to_string(r.rbp()) + " " + std::to_string(r.rbp_offset());
 }
 
 struct Counts {
@@ -104,17 +105,18 @@ void compare(Dwfl_Module* module, Counts& counts) {
     Rule const ours = rule_in_tables(static_cast<const std::byte*>(found.dlfo_eh_frame), at);
     Dwarf_Frame* frame = nullptr;
     if (dwarf_cfi_addrframe(cfi, at - bias, &frame) != 0) {
-      counts.absent += ours.kind == Rule::Unknown ? 1 : 0;
-      EXPECT_EQ(ours.kind, Rule::Unknown) << name << " at " << std::hex << at - bias;
+      counts.absent += ours.kind() == Rule::Unknown ? 1 : 0;
+      EXPECT_EQ(ours.kind(), Rule::Unknown) << name << " at " << std::hex << at - bias;
       continue;
     }
     Rule const theirs = expected(frame);
     free(frame);
     ++counts.rules;
-    counts.complex += ours.kind == Rule::Complex ? 1 : 0;
+    counts.complex += ours.kind() == Rule::Complex ? 1 : 0;
     if (ours == theirs) continue;
     if (++counts.wrong < 20)
-      ADD_FAILURE() << name << " at " << std::hex << at - bias << ": " << text(ours) << ", elfutils says " << text(theirs);
+      ADD_FAILURE() << name << " at " << std::hex << at - bias << ": " << text(ours) << ", elfutils says "
+                    << text(theirs);
   }
 }
 
@@ -143,7 +145,7 @@ TEST(Tables, SayWhatElfutilsSaysOfEverythingThatIsLoaded) {
 }
 
 TEST(Tables, CodeWithoutATableIsUnknown) {
-  EXPECT_EQ(rule_in_tables(nullptr, 0x1000).kind, Rule::Unknown);
+  EXPECT_EQ(rule_in_tables(nullptr, 0x1000).kind(), Rule::Unknown);
 }
 
 }  // namespace
