@@ -13,17 +13,22 @@ namespace tidemark::interpose {
 
 using Addresses = std::vector<std::uint64_t>;
 
-inline Addresses by_compiler() {
-  Addresses found;
+// Without memory from the heap: it is called in signal handlers.
+struct Found {
+  std::uint64_t at[12'000];
+  std::size_t count = 0;
+};
+inline void by_compiler(Found& found) {
+  found.count = 0;
   _Unwind_Backtrace(
       [](_Unwind_Context* context, void* to) -> _Unwind_Reason_Code {
         int interrupted = 0;
         std::uint64_t const address = _Unwind_GetIPInfo(context, &interrupted) + (interrupted != 0 ? 1 : 0);
-        if (address > 1) static_cast<Addresses*>(to)->push_back(address);
+        auto& all = *static_cast<Found*>(to);
+        if (address > 1 && all.count < std::size(all.at)) all.at[all.count++] = address;
         return _URC_NO_REASON;
       },
       &found);
-  return found;
 }
 
 class StackTest : public testing::Test {
@@ -40,25 +45,25 @@ class StackTest : public testing::Test {
 
   // What a shape calls. Ours begins in Stacks::here and goes on in this function; theirs begins in this function.
   [[gnu::noinline]] static void look() {
-    Addresses const theirs = by_compiler();
+    by_compiler(found_);
     current->id_ = current->stacks_->here(current->names_);
-    current->theirs_ = Addresses(theirs.begin() + 2, theirs.end());
   }
+  static Addresses theirs() { return Addresses(found_.at + 2, found_.at + found_.count); }
   [[gnu::noinline]] static void look_alone() { current->id_ = current->stacks_->here(current->names_); }
   // The walk and the compiler's agree from the shape on.
   void expect_same(const char* what) const {
-    Addresses const ours = frames(id_);
+    Addresses const ours = frames(id_), expected = theirs();
     trace::StackEnd const end = read().names().stack_end(id_);
     ASSERT_GT(ours.size(), 3u) << what;
     Addresses const from_shape(ours.begin() + 2, ours.end());
     if (end == trace::StackEnd::Cut) {
       ASSERT_EQ(ours.size(), Stacks::kMostFrames) << what;
-      ASSERT_GT(theirs_.size(), from_shape.size());
+      ASSERT_GT(expected.size(), from_shape.size());
       EXPECT_EQ(from_shape,
-                Addresses(theirs_.begin(), theirs_.begin() + static_cast<std::ptrdiff_t>(from_shape.size())));
+                Addresses(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(from_shape.size())));
     } else {
       EXPECT_EQ(end, trace::StackEnd::Whole) << what;
-      EXPECT_EQ(from_shape, theirs_) << what;
+      EXPECT_EQ(from_shape, expected) << what;
     }
   }
 
@@ -68,7 +73,7 @@ class StackTest : public testing::Test {
   trace::Dictionary& names_ = *new trace::Dictionary;  // its tables are mapped until the end
   Stacks* stacks_ = new Stacks;
   std::uint32_t id_ = 0;
-  Addresses theirs_;
+  static inline Found found_;
 };
 
 }  // namespace tidemark::interpose
