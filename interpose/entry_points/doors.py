@@ -10,7 +10,7 @@ leave visible. A reference without a version, as every program linked to libcuda
 """
 import table
 
-GLIBC = ("GLIBC_2.2.5", "GLIBC_2.34")  # dlsym's versions: programs linked before and after libdl became part of libc
+GLIBC = ("GLIBC_2.2.5", "GLIBC_2.34")  # versions of dlsym and dlclose: programs linked before and after libdl became part of libc
 CUDART = {12: "libcudart.so.12", 13: "libcudart.so.13"}
 OWN = "TIDEMARK_1"
 

@@ -10,7 +10,7 @@ MEMORY = ("device", "pool", "managed", "array", "pinned", "registered", "reserva
           "graph", "limit", "peer", "module", "context")
 WORK = ("launch", "copy", "fill", "managed", "host", "graph", "event", "stream", "capture", "sync", "context", "interop")
 # action: the classes it may have; an action without classes has none.
-ACTIONS = {"serve": MEMORY, "account": MEMORY, "translate": ("info", "process", "device", "pool"), "invalidate": ("context",), "order": WORK,
+ACTIONS = {"serve": MEMORY, "account": MEMORY, "translate": ("info", "process", "device", "pool"), "invalidate": ("context", "code"), "order": WORK,
            "resolve": (), "pass": ()}
 FIRST, LAST = (12, 0), (13, 4)  # the toolkits that the table covers
 NO_STREAM, IN_A_STRUCTURE = -1, -2

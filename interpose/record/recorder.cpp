@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/reserved.h"
 #include "interpose/process/shield.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
+#include "interpose/stack/stacks.h"
 #include "interpose/watch/cupti.h"
 
 namespace tidemark::interpose {
@@ -55,6 +57,13 @@ AuditedBlock audited(std::uint64_t address, const Owned& block, Registry& regist
   return out;
 }
 
+// A trace without call stacks is better than none.
+void start_stacks(const trace::File& file, trace::Dictionary& names) {
+  auto const begun = stacks().start(file, &the_recorder);
+  names.fact("stacks", begun.ok() ? "native" : begun.error().what);
+  if (!begun.ok()) say("tidemark", begun.error().what + "; none are recorded");
+}
+
 }  // namespace
 
 Recorder& recorder() {
@@ -65,6 +74,7 @@ Result<void> Recorder::start(const Options& options) {
   if (auto created = create(file_, options); !created.ok()) return created;
   if (!names_.start(file_) || !lanes_.start(file_))
     return Error{Errc::OutOfMemory, "no memory for the trace's tables", ""};
+  if (options.stacks) start_stacks(file_, names_);
   return {};
 }
 
@@ -115,6 +125,7 @@ void Recorder::allocated(const Allocation& a) {
     block.path = marks->path(names_);
     block.phase = marks->phase();
   }
+  if (stacks().on()) block.stack = stacks().here(names_);
   if (!registry_.insert(a.address, block, file_.clock())) {
     file_.count_loss(trace::Loss::Failed);
     return;
@@ -124,6 +135,7 @@ void Recorder::allocated(const Allocation& a) {
   if (to == nullptr) return;
   to->device(a.device);
   to->stream(a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0));
+  to->stack(block.stack);
   to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
                block.ticks);
 }
@@ -243,7 +255,10 @@ void Recorder::device_use(const trace::DeviceUse& use) {
 
 void Recorder::failure(trace::Failure failure, std::string_view text) {
   failure.text = text.empty() ? 0 : names_.string(text);
-  if (trace::Lane* const to = lane()) to->failure(failure);
+  trace::Lane* const to = lane();
+  if (to == nullptr) return;
+  if (stacks().on()) to->stack(stacks().here(names_));
+  to->failure(failure);
 }
 
 // Its times are the device's, and its thread is the one that reads them: nothing of that thread's own goes before it.

@@ -5,6 +5,8 @@
 #pragma once
 #include <cstdint>
 
+#include "interpose/stack/window.h"
+
 namespace tidemark::trace {
 class Lane;
 }
@@ -18,6 +20,7 @@ struct Thread {
   const char* call = nullptr;   // the runtime function on whose behalf the driver is being called
   trace::Lane* lane = nullptr;  // null: none yet, or given back
   Marks* marks = nullptr;       // null: nothing was ever marked
+  Window window;                // of the stack, as far as it is known
 };
 
 namespace detail {

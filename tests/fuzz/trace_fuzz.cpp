@@ -87,5 +87,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < trace->event_chunks(); ++i) trace->decode_chunk(i, decoded);
   if (decoded.size() > 2 * kChunkSlots) std::abort();
   report(*trace);
+  for (Event const& e : decoded) {
+    static_cast<void>(trace->names().path(e.context.scope));
+    static_cast<void>(trace->names().string(e.name));
+    for (std::uint64_t const address : trace->names().stack(e.context.stack))
+      static_cast<void>(trace->names().object_at(e.context.stack, address));
+    static_cast<void>(trace->nanoseconds(e.ticks));
+  }
   return 0;
 }

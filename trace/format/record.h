@@ -45,6 +45,7 @@ enum class Tag : std::uint8_t {
   String = 193,
   Fact = 194,
   StackTrace = 195,
+  Object = 196,
 };
 
 inline constexpr unsigned kTimeBits = 28;
@@ -220,13 +221,26 @@ struct Fact {
   std::uint64_t length : 32 = 0, reserved : 32 = 0;
 };
 
-// Return addresses, innermost first; `length` is 8 bytes for each.
+// Return addresses, innermost first; `length` is 8 bytes for each. Each belongs to the latest Object before this record
+// that spans it.
 struct StackTrace {
   static constexpr Tag kTag = Tag::StackTrace;
   std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), slots : 8 = 0, part : 16 = 0, id : 32 = 0;
-  std::uint64_t length : 32 = 0, reserved : 32 = 0;
+  std::uint64_t length : 32 = 0, end : 8 = 0, replaced : 24 = 0;  // a StackEnd; how many Objects took others' addresses
 };
 inline constexpr std::size_t kLongestText = 254 * kSlotBytes;
+inline constexpr std::size_t kMostFrames = kLongestText / 8;
+
+// A loaded file with code on a call stack: a program or a library. It ends what had its addresses before. Behind the
+// three slots stand `length` bytes: the build id, then the path.
+struct Object {
+  static constexpr Tag kTag = Tag::Object;
+  std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), slots : 8 = 0, part : 16 = 0, id : 32 = 0;
+  std::uint64_t length : 32 = 0, build_id_bytes : 8 = 0, reserved : 24 = 0;
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t bias = 0;   // an address less this is the file's own
+  std::uint64_t ticks = 0;  // when it was first seen
+};
 
 template <class R>
 concept Record = std::is_trivially_copyable_v<R> && sizeof(R) % kSlotBytes == 0 && requires {
@@ -246,7 +260,7 @@ static_assert(kWellFormed<Alloc> && kWellFormed<Free> && kWellFormed<TimeBase> &
               kWellFormed<FreeLong> && kWellFormed<DeviceUse> && kWellFormed<Failure> && kWellFormed<StreamName> &&
               kWellFormed<Kernel>);
 static_assert(sizeof(Resume) == 3 * kSlotBytes && sizeof(String) == kSlotBytes && sizeof(Fact) == kSlotBytes &&
-              sizeof(StackTrace) == kSlotBytes);
+              sizeof(StackTrace) == kSlotBytes && sizeof(Object) == 3 * kSlotBytes);
 
 template <Record R>
 R decode(const Slot* slots) {

@@ -47,6 +47,13 @@ enum class Loss : std::uint8_t {
 };
 inline constexpr std::size_t kLossCount = 4;
 
+// How a recorded call stack ends.
+enum class StackEnd : std::uint8_t {
+  Whole,    // with the thread's first function
+  Cut,      // it was deeper than what is kept
+  NoTable,  // at code that does not say how to go on: made at run time, or written by hand
+};
+
 inline constexpr std::array<std::string_view, 12> kClassNames{"device",     "pool",     "managed",  "pinned",
                                                               "registered", "array",    "physical", "reservation",
                                                               "mapping",    "imported", "graph",    "tensor"};

@@ -17,15 +17,24 @@ constexpr std::uint64_t mix(std::uint64_t h) {
 
 std::uint64_t hash_bytes(const void* data, std::size_t bytes) {
   auto const* p = static_cast<const unsigned char*>(data);
-  std::uint64_t h = 0xcbf29ce484222325 ^ bytes;
-  for (; bytes >= 8; bytes -= 8, p += 8) {
+  auto const step = [](std::uint64_t h, const unsigned char* at) {
     std::uint64_t word;
-    std::memcpy(&word, p, 8);
-    h = (h ^ word) * 0x9fb21c651e98df25;
-    h ^= h >> 35;
+    std::memcpy(&word, at, 8);
+    return std::rotl(h ^ word, 29) * 0x9fb21c651e98df25;
+  };
+  // Two at a time: a call stack is long, and one multiplication waits for the one before.
+  std::uint64_t h = 0xcbf29ce484222325 ^ bytes, other = 0x84222325cbf29ce4;
+  for (; bytes >= 16; bytes -= 16, p += 16) {
+    h = step(h, p);
+    other = step(other, p + 8);
+  }
+  if (bytes >= 8) {
+    h = step(h, p);
+    bytes -= 8;
+    p += 8;
   }
   for (; bytes > 0; --bytes, ++p) h = (h ^ *p) * 0x100000001b3;
-  return mix(h);
+  return mix(h ^ std::rotl(other, 32) * 0xd6e8feb86659fd93);
 }
 
 // Where all records with a number have it.
@@ -175,12 +184,20 @@ std::uint32_t Dictionary::path(std::uint32_t parent, std::string_view name) {
       [&](std::uint32_t id) { return write_fixed(Path{.id = id, .parent = parent, .name = word}); });
 }
 
-std::uint32_t Dictionary::stack(std::span<const std::uint64_t> frames) {
-  frames = frames.first(std::min(frames.size(), kLongestText / 8));
+std::uint32_t Dictionary::stack(const CallStack& stack) {
+  auto const frames = stack.frames.first(std::min(stack.frames.size(), kMostFrames));
   std::string_view const bytes(reinterpret_cast<const char*>(frames.data()), frames.size_bytes());
+  StackTrace const head{
+      .length = bytes.size(), .end = static_cast<std::uint64_t>(stack.end), .replaced = stack.replaced};
+  std::uint64_t const second = std::bit_cast<Slot>(head).second;
   return intern(
-      stacks_, hash_bytes(bytes.data(), bytes.size()), [&](const Slot* r) { return text_of(r) == bytes; },
-      [&](std::uint32_t id) { return write_text(StackTrace{.id = id}, bytes); });
+      stacks_, mix(hash_bytes(bytes.data(), bytes.size()) ^ second * 0xd6e8feb86659fd93),
+      [&](const Slot* r) { return r->second == second && text_of(r) == bytes; },
+      [&](std::uint32_t id) {
+        StackTrace named = head;
+        named.id = id;
+        return write_text(named, bytes);
+      });
 }
 
 std::uint32_t Dictionary::stream(std::uint64_t handle, std::uint8_t device, std::uint64_t flags) {
@@ -206,6 +223,31 @@ void Dictionary::fact(std::string_view key, std::string_view value) {
     write_text(Fact{.part = part, .id = id}, value.substr(0, kLongestText));
     value.remove_prefix(std::min(value.size(), kLongestText));
   }
+}
+
+std::uint32_t Dictionary::object(const LoadedObject& object) {
+  constexpr std::size_t kBytes = kLongestText - (kSlots<Object> - 1) * kSlotBytes;
+  std::string_view const build_id = object.build_id.substr(0, 64),
+                         path = object.path.substr(0, kBytes - build_id.size());
+  std::size_t const length = build_id.size() + path.size(), slots = kSlots<Object> + slots_for(length);
+  std::scoped_lock const guard(lock_);
+  Slot* const out = space(slots);
+  if (out == nullptr) return 0;
+  auto const filled = std::bit_cast<std::array<Slot, kSlots<Object>>>(Object{.slots = slots,
+                                                                             .id = next_id_,
+                                                                             .length = length,
+                                                                             .build_id_bytes = build_id.size(),
+                                                                             .begin = object.begin,
+                                                                             .end = object.end,
+                                                                             .bias = object.bias,
+                                                                             .ticks = object.ticks});
+  std::copy(filled.begin() + 1, filled.end(), out + 1);
+  auto* const text = reinterpret_cast<char*>(out + filled.size());
+  std::copy(build_id.begin(), build_id.end(), text);
+  std::copy(path.begin(), path.end(), text + build_id.size());
+  publish(out, filled[0]);
+  at_ += slots;
+  return next_id_++;
 }
 
 }  // namespace tidemark::trace

@@ -16,6 +16,20 @@
 
 namespace tidemark::trace {
 
+// Return addresses, innermost first. `replaced`: how many objects had taken the addresses of others by then, so that
+// equal addresses of different code are different stacks.
+struct CallStack {
+  std::span<const std::uint64_t> frames;
+  StackEnd end = StackEnd::Whole;
+  std::uint32_t replaced = 0;
+};
+
+struct LoadedObject {
+  std::uint64_t begin = 0, end = 0, bias = 0, ticks = 0;
+  std::string_view build_id;
+  std::string_view path;
+};
+
 class Dictionary {
  public:
   constexpr Dictionary() = default;
@@ -29,10 +43,12 @@ class Dictionary {
   // Longer names than a record holds are cut.
   std::uint32_t string(std::string_view text);
   std::uint32_t path(std::uint32_t parent, std::string_view name);
-  std::uint32_t stack(std::span<const std::uint64_t> frames);
+  std::uint32_t stack(const CallStack& stack);
   std::uint32_t stream(std::uint64_t handle, std::uint8_t device, std::uint64_t flags);
   // Not interned: a later fact with the same key stands beside the earlier one, and readers take the last.
   void fact(std::string_view key, std::string_view value);
+  // Not interned either; 0 when it could not be written. A path that is too long is cut.
+  std::uint32_t object(const LoadedObject& object);
 
   // A layer's dotted name, cut to what fits; the number of bytes. For what is said while the program runs.
   std::size_t path_text(std::uint32_t id, std::span<char> out) const;

@@ -19,7 +19,9 @@ std::string sample_trace(const std::string& path) {
     lane.enter(names.path(0, "layer" + std::to_string(i % 7)));
     lane.alloc({.address = i << 9, .size_bytes = i});
     lane.alloc({.address = i, .size_bytes = i});
-    lane.stack(names.stack(std::vector<std::uint64_t>{i, i + 1}));
+    names.object({.begin = i << 12, .end = (i + 2) << 12, .build_id = "0123", .path = "/lib/a.so"});
+    std::vector<std::uint64_t> const frames{i, i + 1};
+    lane.stack(names.stack({.frames = frames}));
     lane.free({.address = i << 9});
     lane.leave(0);
   }

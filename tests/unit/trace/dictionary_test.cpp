@@ -37,9 +37,9 @@ TEST_F(DictionaryTest, LayersAreDotted) {
 
 TEST_F(DictionaryTest, StacksAndStreamsComeBack) {
   std::vector<std::uint64_t> const frames{1, 2, ~0ull}, shorter{1, 2};
-  auto const a = names_.stack(frames), b = names_.stack(shorter);
+  auto const a = names_.stack({.frames = frames}), b = names_.stack({.frames = shorter});
   EXPECT_NE(a, b);
-  EXPECT_EQ(names_.stack(frames), a);
+  EXPECT_EQ(names_.stack({.frames = frames}), a);
   auto const s = names_.stream(0xabc, 1, 0), t = names_.stream(0xabc, 2, 0);
   EXPECT_NE(s, t);
   EXPECT_EQ(names_.stream(0xabc, 1, 0), s);
@@ -47,6 +47,55 @@ TEST_F(DictionaryTest, StacksAndStreamsComeBack) {
   EXPECT_EQ(trace.names().stack(a), frames);
   EXPECT_EQ(trace.names().stack(b), shorter);
   EXPECT_EQ(trace.names().stream_handle(t), 0xabcu);
+}
+
+TEST_F(DictionaryTest, HowAStackEndsAndWhichCodeItIsOfMakeItAnother) {
+  std::vector<std::uint64_t> const frames{1, 2, 3};
+  auto const whole = names_.stack({.frames = frames}), cut = names_.stack({.frames = frames, .end = StackEnd::Cut}),
+             later = names_.stack({.frames = frames, .replaced = 1});
+  EXPECT_NE(whole, cut);
+  EXPECT_NE(whole, later);
+  EXPECT_EQ(names_.stack({.frames = frames, .end = StackEnd::Cut}), cut);
+  Trace const trace = read_back(file_.path());
+  EXPECT_EQ(trace.names().stack_end(whole), StackEnd::Whole);
+  EXPECT_EQ(trace.names().stack_end(cut), StackEnd::Cut);
+  EXPECT_EQ(trace.names().stack(cut), frames);
+}
+
+TEST_F(DictionaryTest, AnAddressBelongsToTheObjectThatWasThereThen) {
+  std::vector<std::uint64_t> const frames{0x1080, 0x2000, 0x5000};
+  EXPECT_NE(names_.object({.begin = 0x1000, .end = 0x2000, .bias = 0x800, .ticks = 7, .build_id = "abc", .path = "/a"}),
+            0u);
+  auto const before = names_.stack({.frames = frames});
+  names_.object({.begin = 0x1000, .end = 0x3000, .path = "/b"});
+  auto const after = names_.stack({.frames = frames, .replaced = 1});
+  Trace const trace = read_back(file_.path());
+  auto const path_at = [&](std::uint32_t stack, std::uint64_t address) {
+    const CodeObject* const object = trace.names().object_at(stack, address);
+    return object == nullptr ? "" : object->path;
+  };
+  EXPECT_EQ(path_at(before, 0x1080), "/a");
+  EXPECT_EQ(path_at(before, 0x2000), "/a") << "a call may be the last instruction";
+  EXPECT_EQ(path_at(before, 0x2001), "");
+  EXPECT_EQ(path_at(after, 0x1080), "/b");
+  EXPECT_EQ(path_at(after, 0x5000), "");
+  ASSERT_EQ(trace.names().objects().size(), 2u);
+  CodeObject const& first = trace.names().objects()[0];
+  EXPECT_EQ(first.bias, 0x800u);
+  EXPECT_EQ(first.ticks, 7u);
+  EXPECT_EQ(first.build_id, "abc");
+}
+
+TEST_F(DictionaryTest, AnObjectsLongPathIsCut) {
+  std::string const path = "/" + std::string(10'000, 'p');
+  names_.object({.begin = 1, .end = 2, .build_id = std::string(20, 'i'), .path = path});
+  auto const after = names_.string("still readable");
+  Trace const trace = read_back(file_.path());
+  ASSERT_EQ(trace.names().objects().size(), 1u);
+  std::string const& kept = trace.names().objects()[0].path;
+  EXPECT_GT(kept.size(), 4000u);
+  EXPECT_TRUE(path.starts_with(kept));
+  EXPECT_EQ(trace.names().string(after), "still readable");
 }
 
 TEST_F(DictionaryTest, FactsMayBeLong) {
