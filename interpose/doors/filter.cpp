@@ -12,7 +12,8 @@ namespace tidemark::interpose {
 namespace {
 
 bool may_be_cuda(const char* name) {
-  return name != nullptr && (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvml", 4) == 0 || strncmp(name, "__cuda", 6) == 0);
+  return name != nullptr &&
+         (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvml", 4) == 0 || strncmp(name, "__cuda", 6) == 0);
 }
 
 // The driver's own naming: cuBLAS and its kin go on in small letters.

@@ -122,7 +122,8 @@ void* hook_for_address(const char* plain, void* found, bool per_thread) {
   for (Proc const& proc : equal_rows(kProcs, plain, [](const Proc& row) { return row.plain; })) {
     if (proc.order >= 0 && !order::wanted(Library::Driver)) continue;
     Addresses const& real = addresses_of(static_cast<std::size_t>(&proc - kProcs));
-    if (found != real.handed_out.load(std::memory_order_relaxed) && found != real.exported.load(std::memory_order_relaxed))
+    if (found != real.handed_out.load(std::memory_order_relaxed) &&
+        found != real.exported.load(std::memory_order_relaxed))
       continue;
     hook = proc.order < 0 ? proc.hook : order::door(proc.order);
     // Where one address serves both kinds of stream, the question says which is meant.

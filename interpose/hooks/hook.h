@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How hooks are made. A hook has the signature of the function that it stands in for (declared.h), calls that function exactly once with the program's own arguments, and gives back its result untouched.
-// What it learns it tells the recorder, behind the shield.
+// How hooks are made. A hook has the signature of the function that it stands in for (declared.h), calls that function
+// exactly once with the program's own arguments, and gives back its result untouched. What it learns it tells the
+// recorder, behind the shield.
 //
 // While the real function runs nothing of ours is on the stack that would have to be cleaned up: the program may throw
 // or be cancelled through it.

@@ -59,8 +59,7 @@ Stream stream_of(const Entry& entry, std::uint64_t handle) {
 }
 
 void tell(const Entry& entry, const Arguments& arguments, Listener listener) {
-  if (entry.slot >= 0)
-    return listener({entry, stream_of(entry, arguments.word(entry.slot)), &arguments});
+  if (entry.slot >= 0) return listener({entry, stream_of(entry, arguments.word(entry.slot)), &arguments});
   if (entry.slot == kNoStream)
     return listener({entry, goes_to_default_stream(entry.work) ? stream_of(entry, 0) : Stream{}, &arguments});
   struct Told {
@@ -111,7 +110,8 @@ void* resolve(std::size_t number) {
 void open(std::size_t number) {
   std::scoped_lock const guard(changing);
   void* const real = reals[number].load(std::memory_order_acquire);
-  if (heard_by(kEntries[number].library) == nullptr) tidemark_order_targets[number].store(real, std::memory_order_release);
+  if (heard_by(kEntries[number].library) == nullptr)
+    tidemark_order_targets[number].store(real, std::memory_order_release);
 }
 
 }  // namespace

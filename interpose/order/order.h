@@ -26,7 +26,7 @@ enum class Work : std::uint8_t {
   Host,     // host functions
   Graph,
   Event,
-  Stream,   // created, destroyed, made to wait; memory operations
+  Stream,  // created, destroyed, made to wait; memory operations
   Capture,
   Sync,     // waited for or asked
   Context,  // the thread's context changes

@@ -46,8 +46,7 @@ void note(const order::Submission& s) {
 }
 
 const Listening& listening() {
-  static auto const* const found =
-      reinterpret_cast<const Listening* (*)()>(exported("tidemark_test_listening"))();
+  static auto const* const found = reinterpret_cast<const Listening* (*)()>(exported("tidemark_test_listening"))();
   return *found;
 }
 
@@ -66,7 +65,9 @@ constexpr Row kRows[] = {
 };
 
 const char* version_of(Library library) {
-  return library == Library::Driver ? "TIDEMARK_1" : library == Library::Runtime12 ? "libcudart.so.12" : "libcudart.so.13";
+  return library == Library::Driver      ? "TIDEMARK_1"
+         : library == Library::Runtime12 ? "libcudart.so.12"
+                                         : "libcudart.so.13";
 }
 
 class Order : public testing::Test {
@@ -208,10 +209,10 @@ bool has_structure(const std::string& symbol) {
 TEST_F(Order, TheStreamIsFoundWhereACompilerPutsIt) {
   listening().listen(note, Layers::DriverAndRuntime);
   int checked = 0;
-#define TYPED(symbol, library)                                    \
-  if (!is_hooked(#symbol) && !has_structure(#symbol)) {           \
-    call_typed(#symbol, Library::library, &::symbol);             \
-    ++checked;                                                    \
+#define TYPED(symbol, library)                          \
+  if (!is_hooked(#symbol) && !has_structure(#symbol)) { \
+    call_typed(#symbol, Library::library, &::symbol);   \
+    ++checked;                                          \
   }
 #include <typed.inc>
 #undef TYPED
@@ -224,7 +225,8 @@ TEST_F(Order, TheStreamIsFoundInFunctionsThatNoHeaderDeclares) {
   using Push = unsigned (*)(dim3, dim3, size_t, cudaStream_t);
   using Prefetch = cudaError_t (*)(const void*, size_t, int, cudaStream_t);
   using PrefetchTo = cudaError_t (*)(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t);
-  using CopyBatch = cudaError_t (*)(void**, void**, size_t*, size_t, cudaMemcpyAttributes*, size_t*, size_t, size_t*, cudaStream_t);
+  using CopyBatch =
+      cudaError_t (*)(void**, void**, size_t*, size_t, cudaMemcpyAttributes*, size_t*, size_t, size_t*, cudaStream_t);
   using Copy3DBatch = cudaError_t (*)(size_t, cudaMemcpy3DBatchOp*, size_t*, unsigned long long, cudaStream_t);
   for (Library const library : {Library::Runtime12, Library::Runtime13}) {
     call_typed("__cudaLaunchKernel", library, Launch{});
@@ -245,10 +247,12 @@ TEST_F(Order, StreamsInStructuresAreTold) {
   cudaLaunchConfig_t runtime_config{};
   runtime_config.stream = value<cudaStream_t>(4);
   for (const char* const version : {"libcudart.so.12", "libcudart.so.13"})
-    reinterpret_cast<decltype(&cudaLaunchKernelExC)>(exported("cudaLaunchKernelExC", version))(&runtime_config, nullptr, nullptr);
+    reinterpret_cast<decltype(&cudaLaunchKernelExC)>(exported("cudaLaunchKernelExC", version))(&runtime_config, nullptr,
+                                                                                               nullptr);
   CUDA_LAUNCH_PARAMS several[3] = {};
   for (unsigned i = 0; i < 3; ++i) several[i].hStream = value<CUstream>(5 + i);
-  reinterpret_cast<decltype(&cuLaunchCooperativeKernelMultiDevice)>(exported("cuLaunchCooperativeKernelMultiDevice"))(several, 3, 0);
+  reinterpret_cast<decltype(&cuLaunchCooperativeKernelMultiDevice)>(exported("cuLaunchCooperativeKernelMultiDevice"))(
+      several, 3, 0);
   std::vector<std::uint64_t> handles;
   for (const Told& one : told) handles.push_back(one.stream.handle);
   auto const handle = [](std::uintptr_t i) { return reinterpret_cast<std::uint64_t>(value<CUstream>(i)); };
@@ -365,7 +369,8 @@ TEST_F(Order, DoorsOpenAndCloseWhileOtherThreadsPassThrough) {
       FakeCall seen{};
       if (driver_.calls(seen) == made) ++arrived;
     });
-  for (int i = 0; i < 2000; ++i) listening().listen(i % 2 == 0 ? [](const order::Submission&) {} : order::Listener{}, Layers::Driver);
+  for (int i = 0; i < 2000; ++i)
+    listening().listen(i % 2 == 0 ? [](const order::Submission&) {} : order::Listener{}, Layers::Driver);
   done = true;
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(arrived, 4);
@@ -376,10 +381,11 @@ TEST_F(Order, AFunctionThatTheTableDoesNotHaveIsReported) {
   void* found = nullptr;
   EXPECT_EQ(ask("cuInit", &found, 13000, 0, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(listening().unknown_function(), nullptr);
-  driver_.replace("cuGetProcAddress_v2", +[](const char*, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult*) {
-    *function = reinterpret_cast<void*>(&note);
-    return CUDA_SUCCESS;
-  });
+  driver_.replace(
+      "cuGetProcAddress_v2", +[](const char*, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult*) {
+        *function = reinterpret_cast<void*>(&note);
+        return CUDA_SUCCESS;
+      });
   EXPECT_EQ(ask("cuStreamInvented", &found, 99000, 0, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(found, reinterpret_cast<void*>(&note));
   EXPECT_STREQ(listening().unknown_function(), "cuStreamInvented");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that the tests in this folder run in: the dynamic linker as glibc has it, the preloaded library's exports,
-// the fake libraries' own functions.
+// The process that the tests in this folder run in: the dynamic linker as glibc has it, the preloaded library's
+// exports, the fake libraries' own functions.
 #pragma once
 #include <dlfcn.h>
 #include <gtest/gtest.h>

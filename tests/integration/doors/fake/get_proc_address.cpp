@@ -38,7 +38,8 @@ int driver_version() {
   return text == nullptr ? 13000 : std::atoi(text);
 }
 
-CUresult find(const char* plain, void** function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+CUresult find(const char* plain, void** function, int version, cuuint64_t flags,
+              CUdriverProcAddressQueryResult* status) {
   if (plain == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *function = nullptr;
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
