@@ -286,6 +286,7 @@ std::string text_report(const Summary& summary, const TextOptions& options) {
 
 std::string text_overview(const std::vector<Summary>& summaries, const TextOptions& options) {
   std::vector<const Summary*> order;
+  order.reserve(summaries.size());
   for (Summary const& s : summaries) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(),
                    [](const Summary* a, const Summary* b) { return a->peak.live_bytes > b->peak.live_bytes; });
