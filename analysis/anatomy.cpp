@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <tuple>
 
 namespace tidemark::analysis {
@@ -71,6 +70,7 @@ std::vector<Row> present(const Rows& rows, Name name) {
     sum.requested_bytes += rows[i].requested_bytes;
     sum.activation_bytes += rows[i].activation_bytes;
     sum.blocks += rows[i].blocks;
+    sum.stack = rows[i].stack;
   }
   std::vector<Row> sorted;
   for (auto& [text, row] : by_name) {
@@ -80,19 +80,6 @@ std::vector<Row> present(const Rows& rows, Name name) {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Row& a, const Row& b) { return a.live_bytes > b.live_bytes; });
   return sorted;
-}
-
-std::string stack_name(const std::vector<std::uint64_t>& frames) {
-  if (frames.empty()) return "(no stack)";
-  constexpr std::size_t kShown = 16;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(frames.size(), kShown); ++i) {
-    std::array<char, 24> word{};
-    std::snprintf(word.data(), word.size(), "%s0x%llx", i == 0 ? "" : " ", static_cast<unsigned long long>(frames[i]));
-    text += word.data();
-  }
-  if (frames.size() > kShown) text += " ...";
-  return text;
 }
 
 std::optional<std::uint64_t> step_of(const History& h, std::uint32_t step) {
@@ -165,7 +152,10 @@ Anatomy dissect(const History& h, const Selection& selection, const Baselines& b
   a.by_step = present(sums.steps, [&](std::size_t i) {
     return i == 0 ? std::string("(before the first step)") : "step " + std::to_string(h.steps[i - 1].step);
   });
-  a.by_stack = present(sums.stacks, [&](std::size_t i) { return stack_name(h.stacks[i]); });
+  for (std::size_t i = 0; i < sums.stacks.size(); ++i) sums.stacks[i].stack = h.stacks[i];
+  a.by_stack = present(sums.stacks, [&](std::size_t i) {
+    return i == 0 ? std::string("(no stack)") : "stack " + std::to_string(h.stacks[i]);
+  });
   a.largest = largest_blocks(h, sums, largest);
   return a;
 }

@@ -11,7 +11,7 @@ namespace {
 
 using trace::Event;
 
-// All sums of sizes stay below this, so that none can overflow; no machine comes near it.
+// All sums of sizes stay below this, so that none can overflow; no machine comes near it. There are up to 256 devices.
 constexpr std::uint64_t kLargestSum = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostBlocks = (std::uint64_t{1} << 31) - 1;
 
@@ -86,10 +86,9 @@ class Builder {
     if (id == 0) return 0;
     auto const [known, fresh] = stack_ids_.try_emplace(id, 0);
     if (!fresh) return known->second;
-    auto const& frames = trace_.names().stack(id);
-    if (frames.empty()) return 0;
+    if (trace_.names().stack(id).empty()) return 0;
     known->second = static_cast<std::uint32_t>(h_.stacks.size());
-    h_.stacks.push_back(frames);
+    h_.stacks.push_back(id);
     return known->second;
   }
   std::uint32_t step() const { return h_.steps.empty() ? kNoStep : static_cast<std::uint32_t>(h_.steps.size() - 1); }
@@ -163,8 +162,9 @@ class Builder {
   void on_device_use(const Event& e) {
     h_.samples.push_back({.at = at(),
                           .time_ns = now_,
-                          .used_bytes = std::min(e.size_bytes, kLargestSum),
+                          .used_bytes = std::min(e.size_bytes, kLargestSum / 256),
                           .total_bytes = e.other,
+                          .process_bytes = std::min(e.address, kLargestSum / 256),
                           .device = e.context.device,
                           .source = e.source});
   }

@@ -83,6 +83,7 @@ struct DeviceSample {
   std::uint64_t at = 0;
   std::uint64_t time_ns = 0;
   std::uint64_t used_bytes = 0, total_bytes = 0;
+  std::uint64_t process_bytes = 0;
   std::uint8_t device = 0;
   std::uint8_t source = 0;  // trace::DeviceUse::Source
 };
@@ -108,7 +109,7 @@ struct History {
   std::vector<FailedAllocation> failures;
   std::unordered_map<std::uint32_t, std::uint32_t> behind;  // a mapping's block to the physical block mapped there
   std::vector<std::string> layers{"(unscoped)"};
-  std::vector<std::vector<std::uint64_t>> stacks{{}};  // return addresses, innermost first; the first is no stack
+  std::vector<std::uint32_t> stacks{0};  // by their numbers in the trace; the first is none
   std::vector<std::string> names{""};
   trace::Oddities oddities;
   std::uint64_t implausible_sizes = 0;  // blocks larger than any device: counted as empty

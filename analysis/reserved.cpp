@@ -5,6 +5,12 @@
 
 namespace tidemark::analysis {
 
+Reserved::Reserved(const History& history, const Selection& selection, const Baselines& baselines)
+    : selection_(selection), baselines_(baselines) {
+  for (DeviceSample const& s : history.samples)
+    if (s.source == trace::DeviceUse::Driver && s.process_bytes != 0) devices_[s.device].told = true;
+}
+
 void Reserved::update(Device& d) {
   sum_ -= d.reserved;
   d.reserved = std::max({d.live, d.held, d.given});
@@ -21,11 +27,14 @@ void Reserved::change(const Block& b, std::uint64_t bytes) {
 }
 
 void Reserved::sample(const DeviceSample& s) {
-  auto const& baseline = baselines_[s.device];
-  if (s.source != trace::DeviceUse::Driver || !baseline || !selection_.on_device(s.device)) return;
-  source_ = ReservedSource::Driver;
+  if (s.source != trace::DeviceUse::Driver || !selection_.on_device(s.device)) return;
   Device& d = devices_[s.device];
-  d.given = s.used_bytes > *baseline ? s.used_bytes - *baseline : 0;
+  auto const& baseline = baselines_[s.device];
+  if (!d.told && !baseline) return;
+  source_ = ReservedSource::Driver;
+  used_sum_ += s.used_bytes - d.used;
+  d.used = s.used_bytes;
+  d.given = d.told ? s.process_bytes : s.used_bytes > *baseline ? s.used_bytes - *baseline : 0;
   update(d);
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/anatomy.h"
 #include "analysis/facts.h"
+#include "analysis/stacks.h"
 #include "analysis/survey.h"
 #include "analysis/timeline.h"
 
@@ -19,6 +20,7 @@ class Answer {
  public:
   Answer(const trace::Trace& trace, const Question& question)
       : question_(question),
+        trace_(trace),
         history_(read_history(trace)),
         selection_(history_, question.filter),
         baselines_(read_baselines(trace)),
@@ -33,6 +35,7 @@ class Answer {
     survey();
     dissect_peak();
     if (auto other = dissect_other(); !other.ok()) return other.error();
+    if (question_.named_stacks != 0) stacks();
     layer_rows();
     step_rows();
     failure_rows();
@@ -93,6 +96,12 @@ class Answer {
           dissect_at({.at = static_cast<std::uint64_t>(end - history_.changes.begin()), .time_ns = *question_.at_ns});
     }
     return {};
+  }
+
+  void stacks() {
+    trace::Symbols symbols(trace_.names());
+    name_stacks(trace_, symbols, s_.peak, question_.named_stacks);
+    if (s_.at) name_stacks(trace_, symbols, *s_.at, question_.named_stacks);
   }
 
   std::string steps_hint() const {
@@ -195,10 +204,12 @@ class Answer {
     l.live_bytes = s_.peak.live_bytes;
     l.cached_bytes = s_.peak.reserved_bytes - s_.peak.live_bytes;
     l.context_bytes = sum(contexts_);
-    if (!s_.reserved_from_driver) return;
-    std::uint64_t const before = sum(baselines_).value_or(0);
-    l.device_used_bytes = s_.peak.reserved_bytes + before;
-    if (l.context_bytes && before >= *l.context_bytes) l.other_processes_bytes = before - *l.context_bytes;
+    auto const before = sum(baselines_);
+    if (l.context_bytes && before && *before >= *l.context_bytes) l.other_processes_bytes = *before - *l.context_bytes;
+    if (peak_.peak().device_used_bytes != 0) l.device_used_bytes = peak_.peak().device_used_bytes;
+    if (l.device_used_bytes && l.context_bytes && l.other_processes_bytes)
+      l.residual_bytes = static_cast<std::int64_t>(*l.device_used_bytes - *l.context_bytes - *l.other_processes_bytes -
+                                                   l.live_bytes - l.cached_bytes);
   }
 
   static std::string in_words(const Filter& f) {
@@ -215,6 +226,7 @@ class Answer {
   }
 
   const Question& question_;
+  const trace::Trace& trace_;
   History history_;
   Selection selection_;
   Baselines baselines_, contexts_;

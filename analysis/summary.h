@@ -19,6 +19,8 @@ struct Row {
   std::uint64_t requested_bytes = 0;
   std::uint64_t activation_bytes = 0;
   std::uint64_t blocks = 0;
+  std::uint32_t stack = 0;          // of by_stack: its number in the trace, 0 for none
+  std::vector<std::string> frames;  // of by_stack, where they were asked for: innermost first
 };
 
 struct BlockRow {
@@ -115,8 +117,10 @@ struct Source {
   std::map<std::string, std::string> facts;
 };
 
-// Every byte of the devices at the peak, as far as it is known.
+// Every byte of the devices at the peak, as far as it is known. The residual is what the others do not explain, and is
+// negative where others gave memory back since the program began.
 struct Ledger {
+  std::optional<std::int64_t> residual_bytes;
   std::optional<std::uint64_t> device_used_bytes, context_bytes, other_processes_bytes;
   std::uint64_t live_bytes = 0;
   std::uint64_t cached_bytes = 0;

@@ -23,7 +23,10 @@ void PeakFinder::leave(const Block&, trace::Kind, Why why) {
 
 void PeakFinder::settled(const Account& a) {
   if (a.live_bytes > peak_.live_bytes) peak_ = a;
-  if (a.at == peak_.at) peak_.reserved_bytes = std::max(peak_.reserved_bytes, a.reserved_bytes);
+  if (a.at == peak_.at && a.reserved_bytes >= peak_.reserved_bytes) {
+    peak_.reserved_bytes = a.reserved_bytes;
+    peak_.device_used_bytes = a.device_used_bytes;
+  }
   requested_ = std::max(requested_, a.requested_bytes);
   reserved_ = std::max(reserved_, a.reserved_bytes);
 }

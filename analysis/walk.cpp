@@ -12,7 +12,11 @@ class Walk {
  public:
   Walk(const History& history, const Selection& selection, const Baselines& baselines, Instant until,
        std::span<Observer* const> observers)
-      : h_(history), selection_(selection), reserved_(selection, baselines), until_(until), observers_(observers) {}
+      : h_(history),
+        selection_(selection),
+        reserved_(history, selection, baselines),
+        until_(until),
+        observers_(observers) {}
 
   Walked run() {
     marks();
@@ -39,6 +43,7 @@ class Walk {
       reserved_.sample(h_.samples[sample_]);
       a_.time_ns = h_.samples[sample_].time_ns;
       a_.reserved_bytes = reserved_.bytes();
+      a_.device_used_bytes = reserved_.device_used_bytes();
       settled();
     }
   }

@@ -19,6 +19,7 @@ struct Account {
   std::uint64_t live_bytes = 0;
   std::uint64_t requested_bytes = 0;
   std::uint64_t reserved_bytes = 0;
+  std::uint64_t device_used_bytes = 0;  // by everybody; 0 before the driver has said anything
 };
 
 class Observer {

@@ -95,6 +95,8 @@ Result<Question> question_of(const Options& o, const report::TextOptions& text) 
   q.timeline_points = json ? o.timeline.value_or(0) : std::min<std::size_t>(o.timeline.value_or(room), room);
   q.layer_timelines = json && o.timeline.has_value();
   q.largest_blocks = json ? o.top.value_or(10) : 0;
+  // Without --top all stacks are listed in JSON; naming thousands would take minutes.
+  if (o.by == "stack") q.named_stacks = o.top.value_or(json ? 100 : text.top);
   return q;
 }
 

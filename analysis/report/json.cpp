@@ -107,8 +107,11 @@ Json anatomy_of(const Anatomy& a, const JsonOptions& o) {
            {"kind_inferred_bytes", a.kind_inferred_bytes}};
   if (o.by) {
     auto const& rows = rows_of(a, *o.by);
-    out["by"] = {{"dimension", name_of(*o.by)},
-                 {"rows", list(rows, shown(rows, o), [](const Row& r) { return row_of("name", r); })}};
+    out["by"] = {{"dimension", name_of(*o.by)}, {"rows", list(rows, shown(rows, o), [](const Row& r) {
+                                                   Json row = row_of("name", r);
+                                                   if (!r.frames.empty()) row["frames"] = r.frames;
+                                                   return row;
+                                                 })}};
   }
   out["largest_blocks"] = list(a.largest, a.largest.size(), block_of);
   return out;
@@ -164,16 +167,13 @@ Json fragmentation_of(const Summary& s) {
 }
 
 Json ledger_of(const Ledger& l) {
-  Json residual = nullptr;
-  if (l.device_used_bytes && l.context_bytes && l.other_processes_bytes)
-    residual = *l.device_used_bytes - *l.context_bytes - *l.other_processes_bytes - l.live_bytes - l.cached_bytes;
   return {{"device_used_bytes", or_null(l.device_used_bytes)},
           {"context_bytes", or_null(l.context_bytes)},
           {"libraries_bytes", nullptr},
           {"live_bytes", l.live_bytes},
           {"cached_bytes", l.cached_bytes},
           {"other_processes_bytes", or_null(l.other_processes_bytes)},
-          {"residual_bytes", residual}};
+          {"residual_bytes", or_null(l.residual_bytes)}};
 }
 
 Json report_of(const Summary& s, const JsonOptions& o) {

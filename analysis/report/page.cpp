@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "analysis/report/words.h"
 
@@ -32,7 +33,7 @@ std::string_view escape(Ink ink) {
 std::size_t eighths(std::uint64_t part, std::uint64_t whole, std::size_t n) {
   if (whole == 0 || part == 0) return 0;
   double const share = static_cast<double>(std::min(part, whole)) / static_cast<double>(whole);
-  return std::max<std::size_t>(1, static_cast<std::size_t>(share * static_cast<double>(8 * n) + 0.5));
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(8 * n))));
 }
 
 }  // namespace

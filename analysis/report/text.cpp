@@ -151,7 +151,7 @@ class TextReport {
     if (!by || *by == By::Layer) table("By layer", when, "layer", a.by_layer, a.live_bytes);
     if (by == By::Phase) table("By phase of allocation", when, "phase", a.by_phase, a.live_bytes);
     if (by == By::Step) table("By step of allocation", when, "step", a.by_step, a.live_bytes);
-    if (by == By::Stack) table("By call stack", when, "stack", a.by_stack, a.live_bytes);
+    if (by == By::Stack) stacks(a, when);
   }
 
   static std::string kinds_known(const Anatomy& a) {
@@ -190,6 +190,35 @@ class TextReport {
     }
     if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, "");
     table.print();
+  }
+
+  // A stack is too much for a row: its figures, and the calls below them, innermost first.
+  void stacks(const Anatomy& a, const std::string& when) {
+    constexpr std::size_t kFrames = 12;
+    page_.heading("By call stack", when);
+    std::size_t const shown = std::min(a.by_stack.size(), page_.options().top), width = page_.options().width;
+    for (std::size_t i = 0; i < shown; ++i) {
+      Row const& r = a.by_stack[i];
+      std::string const bar = page_.bar(r.live_bytes, a.live_bytes);
+      page_.raw(figures(r.live_bytes, r.blocks, a.live_bytes) + (bar.empty() ? "" : "  " + bar));
+      if (r.frames.empty()) page_.raw("    " + clean(r.name));
+      for (std::size_t f = 0; f < std::min(r.frames.size(), kFrames); ++f)
+        page_.raw("    " + fit(clean(r.frames[f]), width - 4, page_.options().unicode));
+      if (r.frames.size() > kFrames)
+        page_.raw("    " + count_text(r.frames.size() - kFrames, "call", "calls") + " more");
+    }
+    Row rest;
+    for (std::size_t i = shown; i < a.by_stack.size(); ++i) {
+      rest.live_bytes += a.by_stack[i].live_bytes;
+      rest.blocks += a.by_stack[i].blocks;
+    }
+    if (shown == a.by_stack.size()) return;
+    page_.raw(figures(rest.live_bytes, rest.blocks, a.live_bytes) + "  (" +
+              count_text(a.by_stack.size() - shown, "more stack", "more stacks") + ")");
+  }
+  static std::string figures(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t whole) {
+    return "  " + pad_left(bytes_text(bytes), 11) + pad_left(percent_text(bytes, whole), 9) +
+           pad_left(count_text(blocks, "block", "blocks"), 16);
   }
 
   // All of a few; of many the first, those around the highest, and the last.
@@ -286,6 +315,7 @@ std::string text_report(const Summary& summary, const TextOptions& options) {
 
 std::string text_overview(const std::vector<Summary>& summaries, const TextOptions& options) {
   std::vector<const Summary*> order;
+  order.reserve(summaries.size());
   for (Summary const& s : summaries) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(),
                    [](const Summary* a, const Summary* b) { return a->peak.live_bytes > b->peak.live_bytes; });

@@ -63,7 +63,7 @@ void TraceMaker::text(R head, std::string_view bytes) {
   std::size_t const at = chunk.slots.size();
   chunk.slots.resize(at + slots);
   std::memcpy(chunk.slots.data() + at, &head, sizeof head);
-  std::memcpy(chunk.slots.data() + at + 1, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(chunk.slots.data() + at + 1));
 }
 
 std::uint32_t TraceMaker::string(std::string_view words) {
@@ -141,7 +141,8 @@ std::string TraceMaker::bytes() const {
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
     char* const at = out.data() + (i + 1) * kChunkBytes;
     std::memcpy(at, &chunks_[i].head, sizeof(ChunkHeader));
-    std::memcpy(at + sizeof(ChunkHeader), chunks_[i].slots.data(), chunks_[i].slots.size() * kSlotBytes);
+    auto const* const slots = reinterpret_cast<const char*>(chunks_[i].slots.data());
+    std::copy_n(slots, chunks_[i].slots.size() * kSlotBytes, at + sizeof(ChunkHeader));
   }
   return out;
 }

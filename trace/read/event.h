@@ -18,7 +18,7 @@ struct Event {
   std::uint8_t source = 0;       // of a DeviceUse; of a Kernel: 1 when its launch was not seen
   std::uint16_t error = 0;       // of a Failure
   std::uint32_t name = 0;        // String: of a Label, of a Failure's text, of a Kernel
-  std::uint64_t address = 0;     // of a Kernel: CUPTI's number of its stream
+  std::uint64_t address = 0;     // of a Kernel: CUPTI's number of its stream; of a DeviceUse: this process's bytes
   std::uint64_t size_bytes = 0;  // of a Failure: what was asked for; of a DeviceUse: used
   // Of an Alloc: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in ns.
   std::uint64_t other = 0;

@@ -29,23 +29,8 @@ std::uint64_t patience_ticks(const FileHeader& h) {
 
 }  // namespace
 
-// Handles, reserved and mapped ranges and tensors may have the number of an address that is live as something else.
 Ordered::Addresses& Ordered::addresses_of(Class c) {
-  switch (c) {
-    case Class::Device:
-    case Class::Pool:
-    case Class::Managed:
-    case Class::Pinned:
-    case Class::Registered:
-    case Class::Imported:
-    case Class::Graph: return addresses_[0];
-    case Class::Array: return addresses_[1];
-    case Class::Physical: return addresses_[2];
-    case Class::Reservation: return addresses_[3];
-    case Class::Mapping: return addresses_[4];
-    case Class::Tensor: return addresses_[5];
-  }
-  return addresses_[6];  // of a later version
+  return addresses_[static_cast<std::size_t>(space_of(c))];
 }
 
 // Where the address of a block's event stands; one is made for an allocation.

@@ -98,7 +98,7 @@ class Ordered {
   // Lanes whose head came too early for its address: by the time at which waiting ends, and by what they wait for.
   std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> waiting_;
-  std::array<Addresses, 7> addresses_;
+  std::array<Addresses, kSpaceCount> addresses_;
   std::uint64_t blocks_ = 0;
   std::uint64_t now_ = 0;
   Oddities oddities_;

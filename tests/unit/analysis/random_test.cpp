@@ -81,8 +81,9 @@ class Program {
         return;
       case 1: {
         std::uint64_t const frame = 0x100 + below(3);
-        lane().stack(names_.stack(std::vector<std::uint64_t>{frame}));
-        state().stack = "0x" + std::string(1, '1') + "0" + std::to_string(frame - 0x100);
+        std::uint32_t const stack = names_.stack({.frames = {&frame, 1}});
+        lane().stack(stack);
+        state().stack = "stack " + std::to_string(stack);
         return;
       }
       case 2:

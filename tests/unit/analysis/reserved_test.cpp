@@ -19,6 +19,23 @@ TEST(Reserved, IsWhatTheDriverSaysBeyondWhatWasThereBefore) {
   EXPECT_EQ(s.ledger.cached_bytes, 976u);
 }
 
+TEST(Reserved, IsWhatTheDriverSaysOfThisProcessWhereItDoes) {
+  TraceMaker t;
+  t.fact("device.0.baseline_bytes", "5000");
+  t.fact("device.0.context_bytes", "4000");
+  t.alloc(1, 10, {.address = 0x1000, .size_bytes = 512});
+  t.device_use(1, 11, {.used_bytes = 9000, .process_bytes = 2000});  // the rest is modules
+  t.free(1, 20, {.address = 0x1000});
+  t.device_use(1, 21, {.used_bytes = 7000, .process_bytes = 0});
+  t.alloc(1, 30, {.address = 0x1000, .size_bytes = 256});
+  auto const s = summary_of(t, {.at_ns = 30});
+  EXPECT_EQ(s.peak.reserved_bytes, 2000u);
+  EXPECT_EQ(s.at->reserved_bytes, 512u) << "nothing but the block: 0 was said, not left out";
+  EXPECT_EQ(s.ledger.device_used_bytes, 9000u);
+  EXPECT_EQ(s.ledger.other_processes_bytes, 1000u);
+  EXPECT_EQ(s.ledger.residual_bytes, 2000) << "what came after the baseline and is no block";
+}
+
 TEST(Reserved, IsNeverBelowLive) {
   TraceMaker t;
   t.fact("device.0.baseline_bytes", "5000");

@@ -85,6 +85,23 @@ TEST(Summarize, LayersKeepTheirActivationsInATimeline) {
   EXPECT_EQ(head.activation_timeline.back().second, 3072u) << "within the last share it was still alive";
 }
 
+TEST(Summarize, StacksAreRowsAndHaveFramesWhereTheyAreAskedFor) {
+  TraceMaker t;
+  std::uint32_t const deep = t.stack({0x1000, 0x2000}), other = t.stack({0x3000});
+  t.use_stack(1, deep);
+  t.alloc(1, 1, {.address = 0x1000, .size_bytes = 1024});
+  t.use_stack(1, other);
+  t.alloc(1, 2, {.address = 0x2000, .size_bytes = 512});
+  auto const plain = summary_of(t);
+  EXPECT_EQ(of(plain.peak.by_stack, "stack " + std::to_string(deep)), 1024u);
+  EXPECT_EQ(of(plain.peak.by_stack, "stack " + std::to_string(other)), 512u);
+  auto const named = summary_of(t, {.named_stacks = 1});
+  ASSERT_EQ(named.peak.by_stack.size(), 2u);
+  EXPECT_EQ(named.peak.by_stack[0].frames.size(), 2u);
+  EXPECT_EQ(named.peak.by_stack[0].name, named.peak.by_stack[0].frames[0]);
+  EXPECT_TRUE(named.peak.by_stack[1].frames.empty());
+}
+
 TEST(Summarize, ClassesAreAccountedApart) {
   TraceMaker t;
   t.alloc(1, 1, {.address = 0x1000, .size_bytes = 100, .block_class = Class::Pinned});

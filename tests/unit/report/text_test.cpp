@@ -98,6 +98,21 @@ TEST(TextReport, ShowsTheTopRowsAndTheSumOfTheRest) {
   EXPECT_FALSE(has(text, "By kind"));
 }
 
+TEST(TextReport, ShowsTheCallsOfAStackBelowItsFigures) {
+  TraceMaker t;
+  t.use_stack(1, t.stack(std::vector<std::uint64_t>(20, 0x1000)));
+  t.alloc(1, 1, {.address = 0x1000, .size_bytes = 1024});
+  t.use_stack(1, 0);
+  t.alloc(1, 2, {.address = 0x2000, .size_bytes = 512});
+  TextOptions const options{.by = By::Stack, .top = 1};
+  std::string const text = text_report(summary_of(t, {.named_stacks = 1}), options);
+  EXPECT_TRUE(has(text, "1.00 KiB   66.7 %         1 block")) << text;
+  EXPECT_TRUE(has(text, "    0x1000")) << text;
+  EXPECT_TRUE(has(text, "    8 calls more")) << text;
+  EXPECT_TRUE(has(text, "(1 more stack)")) << text;
+  expect_fits(text, options);
+}
+
 TEST(TextReport, ShowsTheFailureWithItsText) {
   std::string const text = text_report(sample("oom"), {});
   EXPECT_TRUE(has(text, "44.00 MiB were asked for, 30.94 MiB free on device 0"));

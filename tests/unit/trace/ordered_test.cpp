@@ -297,7 +297,7 @@ TEST(Ordered, NonsenseComesOutConsistentAndCounted) {
     int sent = 0;
     for (int i = 0; i < 2000; ++i) {
       auto const thread = static_cast<std::uint32_t>(1 + random() % 4);
-      std::uint64_t const stamp = random() % (1 << random() % 40);
+      std::uint64_t const stamp = random() % (std::uint64_t{1} << random() % 40);
       MadeBlock const block{.address = (1 + random() % 8) << 12,
                             .size_bytes = random(),
                             .block_class = random() % 9 == 0 ? Class::Tensor : Class::Device,
