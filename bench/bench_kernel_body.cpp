@@ -97,6 +97,14 @@ void ring_thread(int index) {
     swapcontext(&g_ring->contexts[self], &g_ring->contexts[(self + 1) % g_ring->contexts.size()]);
   if (--g_ring->left == 0) setcontext(&g_ring->main);
 }
+// Apart from its callers: getcontext could return twice, as compilers see it.
+void prepare(Ring& ring, unsigned i, char* stack, std::size_t bytes) {
+  ucontext_t& context = ring.contexts[i];
+  getcontext(&context);
+  context.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = bytes};
+  context.uc_link = &ring.contexts[(i + 1) % ring.contexts.size()];
+  makecontext(&context, reinterpret_cast<void (*)()>(&ring_thread), 1, static_cast<int>(i));
+}
 void barrier_per_thread_on_ucontext(benchmark::State& state) {
   constexpr std::size_t kStack = 64 << 10;
   auto const threads = static_cast<unsigned>(state.range(0));
@@ -104,13 +112,7 @@ void barrier_per_thread_on_ucontext(benchmark::State& state) {
   for (auto _ : state) {
     Ring ring{.contexts = std::vector<ucontext_t>(threads), .left = threads};
     g_ring = &ring;
-    for (unsigned i = 0; i < threads; ++i) {
-      ucontext_t& context = ring.contexts[i];
-      getcontext(&context);
-      context.uc_stack = {.ss_sp = &stacks[i * kStack], .ss_flags = 0, .ss_size = kStack};
-      context.uc_link = &ring.contexts[(i + 1) % threads];
-      makecontext(&context, reinterpret_cast<void (*)()>(&ring_thread), 1, static_cast<int>(i));
-    }
+    for (unsigned i = 0; i < threads; ++i) prepare(ring, i, &stacks[i * kStack], kStack);
     swapcontext(&ring.main, &ring.contexts[0]);
     g_ring = nullptr;
   }

@@ -2,7 +2,9 @@
 // cublasSet/GetVector and Set/GetMatrix: pitched copies by the driver, so that the device sees them as copies.
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 
 #include "softgpu/blas/device.h"
 #include "softgpu/interface/device_link.h"
@@ -52,9 +54,17 @@ cublasStatus_t copy_runs(Direction direction, const Runs& runs, const void* sour
   return result == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
+// Counts of elements as bytes: false when no memory is that large.
+bool in_bytes(std::int64_t element_bytes, std::initializer_list<std::int64_t> counts) {
+  std::int64_t bytes = 0;
+  return std::none_of(counts.begin(), counts.end(),
+                      [&](std::int64_t count) { return __builtin_mul_overflow(count, element_bytes, &bytes); });
+}
+
 cublasStatus_t copy_vector(Direction direction, std::int64_t n, std::int64_t element_bytes, const void* x,
                            std::int64_t incx, void* y, std::int64_t incy, const cudaStream_t* stream) {
   if (n < 0 || element_bytes <= 0 || incx <= 0 || incy <= 0) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!in_bytes(element_bytes, {n, incx, incy})) return CUBLAS_STATUS_INVALID_VALUE;
   if (incx == 1 && incy == 1)
     return copy_runs(direction, {n * element_bytes, n == 0 ? 0 : 1, n * element_bytes, n * element_bytes}, x, y,
                      stream);
@@ -65,6 +75,7 @@ cublasStatus_t copy_matrix(Direction direction, std::int64_t rows, std::int64_t 
                            const void* a, std::int64_t lda, void* b, std::int64_t ldb, const cudaStream_t* stream) {
   std::int64_t const least = rows > 1 ? rows : 1;
   if (rows < 0 || cols < 0 || element_bytes <= 0 || lda < least || ldb < least) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!in_bytes(element_bytes, {lda, ldb})) return CUBLAS_STATUS_INVALID_VALUE;  // rows are not more
   return copy_runs(direction, {rows * element_bytes, cols, lda * element_bytes, ldb * element_bytes}, a, b, stream);
 }
 

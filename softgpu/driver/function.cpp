@@ -17,7 +17,10 @@ int architecture_of(const Profile& profile) {
 }
 
 int max_threads(const CUkern_st& kernel) {
-  return kernel.thread_limit != 0 ? std::min<int>(static_cast<int>(kernel.thread_limit), 1024) : 1024;
+  std::uint32_t limit = 1024;
+  if (kernel.thread_limit != 0) limit = std::min(limit, kernel.thread_limit);
+  if (kernel.body != nullptr) limit = std::min(limit, kernel.body->max_threads_per_block);
+  return static_cast<int>(limit);
 }
 
 int static_shared(const CUkern_st& kernel) {

@@ -77,6 +77,9 @@ function(softgpu_library target)
   tidemark_library(${target} SHARED SOURCES ${A_SOURCES} LINKS ${A_LINKS} SYSTEM tidemark_cuda_headers ${A_SYSTEM} ${CMAKE_DL_LIBS})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME "${output}" SOVERSION "${soversion}"
     LIBRARY_OUTPUT_DIRECTORY "${SOFTGPU_LIBRARY_DIR}" LINK_DEPENDS "${A_MAP}")
+  # Callers may pass any number where a header has an enum; it is looked at before it is believed. A source property,
+  # since it has to stand after the sanitizers that a target inherits.
+  set_property(SOURCE ${A_SOURCES} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=enum)
   if(A_PUBLIC)
     target_compile_options(${target} PRIVATE "SHELL:-include \"${A_PUBLIC}\"")
   endif()

@@ -4,6 +4,7 @@
 //   SOFTGPU_KERNEL(scale<float, 4>)            an instance of a template (it is instantiated by this)
 //   SOFTGPU_FLAT_KERNEL(relu)                  promised to have none: a plain loop over the threads
 //   SOFTGPU_SERIAL_KERNEL(legacy_scan)         blocks must not run side by side
+//   SOFTGPU_LAUNCH_BOUNDS(256, relu)           the __launch_bounds__ of a kernel that is registered below it
 //   SOFTGPU_SYMBOL(lookup_table)               a __device__, __constant__ or __managed__ variable
 // At namespace scope, in a source file of a target made by softgpu_kernel_library(). One of several overloads is named
 // by a cast: SOFTGPU_KERNEL(static_cast<void (*)(int*)>(fill)).
@@ -56,6 +57,10 @@ bool add_kernel(KernelEntry& entry, const char* assembler_name);
 bool add_symbol(SymbolEntry& entry, const char* assembler_name);
 
 inline constexpr std::size_t kMaxParamBytes = 32764;
+
+// The most threads that a block of this kernel may have.
+template <auto F>
+inline constexpr unsigned kThreadLimit = 1024;
 
 // Offsets as the ABI lays parameters out: each aligned to its own alignment.
 template <class... A>
@@ -128,7 +133,7 @@ struct Kernel<F, Flags, void (*)(A...)> {
       SoftgpuParam{}};
   static inline KernelEntry entry{.kernel = {.params = param_table.data(),
                                              .param_count = sizeof...(A),
-                                             .max_threads_per_block = 1024,
+                                             .max_threads_per_block = kThreadLimit<F>,
                                              .flags = Flags,
                                              .run = &run}};
 };
@@ -150,6 +155,11 @@ struct Symbol {
 #define SOFTGPU_KERNEL(...) SOFTGPU_REGISTER_KERNEL(0u, __VA_ARGS__)
 #define SOFTGPU_FLAT_KERNEL(...) SOFTGPU_REGISTER_KERNEL(::SOFTGPU_KERNEL_FLAT, __VA_ARGS__)
 #define SOFTGPU_SERIAL_KERNEL(...) SOFTGPU_REGISTER_KERNEL(::SOFTGPU_KERNEL_SERIAL, __VA_ARGS__)
+// Said a second time: host compilers have nothing in which __launch_bounds__ could be kept. Before the registration.
+#define SOFTGPU_LAUNCH_BOUNDS(threads, ...)                                            \
+  static_assert((threads) >= 1 && (threads) <= 1024, "a block has 1 to 1024 threads"); \
+  template <>                                                                          \
+  inline constexpr unsigned ::tidemark::softgpu::kThreadLimit<(__VA_ARGS__)> = threads
 #define SOFTGPU_SYMBOL(...)                                                                                        \
   [[maybe_unused]] static bool const SOFTGPU_JOIN(softgpu_symbol_, __COUNTER__) = ::tidemark::softgpu::add_symbol( \
       ::tidemark::softgpu::Symbol<(&__VA_ARGS__)>::entry, ::tidemark::softgpu::assembler_name<(&__VA_ARGS__)>())

@@ -28,6 +28,31 @@ TEST_F(Function, HasAttributes) {
   EXPECT_CUDA(cudaErrorInvalidValue, cudaFuncGetAttributes(nullptr, fill_kernel()));
 }
 
+TEST_F(Function, LaunchBoundsAreAskedForAndKept) {
+  // The guide: a launch with more threads per block than the bounds say fails.
+  NEEDS_VALUES();  // they come from a GPU's image, or from the CPU body
+  cudaFuncAttributes attributes{};
+  ASSERT_OK(cudaFuncGetAttributes(&attributes, fill_bounded_kernel()));
+  EXPECT_EQ(64, attributes.maxThreadsPerBlock);
+  constexpr std::size_t kWords = 128;
+  DeviceBytes const device(kWords * 4);
+  std::uint32_t* p = device.words();
+  std::uint32_t seed = 5;
+  void* arguments[] = {&p, &seed};
+  auto const attempt = [&](dim3 threads) {
+    cudaError_t const error = cudaLaunchKernel(fill_bounded_kernel(), dim3(2), threads, arguments, 0, nullptr);
+    static_cast<void>(cudaGetLastError());
+    return error;
+  };
+  EXPECT_NE(cudaSuccess, attempt(dim3(65)));
+  EXPECT_NE(cudaSuccess, attempt(dim3(8, 8, 2)));
+  EXPECT_OK(attempt(dim3(64)));
+  EXPECT_EQ(0u, wrong_on_device(p, kWords, seed));
+  int blocks = 0;
+  EXPECT_OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill_bounded_kernel(), 64, 0));
+  EXPECT_GE(blocks, 1);
+}
+
 TEST_F(Function, MoreSharedMemoryAfterAskingForIt) {
   // "The sum of this value and the function attribute sharedSizeBytes cannot exceed the device attribute
   // cudaDevAttrMaxSharedMemoryPerBlockOptin."

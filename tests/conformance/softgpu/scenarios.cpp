@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "tests/conformance/support/kernels.h"
 
@@ -333,6 +334,38 @@ void synchronize_ten() {
   std::printf("%lld\n", static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
 }
 
+// ---- execute mode and dry run ---------------------------------------------------------------------------------------
+
+void launch_kernels_without_bodies() {
+  std::uint32_t* p = nullptr;
+  MUST(cudaMalloc(&p, kBytes));
+  for (int i = 0; i < 2; ++i) std::printf("%s ", cudaGetErrorName(launch_without_body(p)));
+  std::printf("%s\n", cudaGetErrorName(launch_fill(p, kWords, 1, nullptr)));
+}
+
+void read_two_variables() {
+  std::uint32_t word = 99, table[4] = {99, 99, 99, 99};
+  MUST(cudaMemcpyFromSymbol(&word, device_word_symbol(), sizeof word));
+  MUST(cudaMemcpyFromSymbol(table, constant_table_symbol(), sizeof table));
+  std::printf("%u %u\n", word, table[3]);
+}
+
+// Whether bytes that went to the device come back, by their number.
+void copy_and_set_64_kib_and_more() {
+  constexpr std::size_t kLimit = 64 * 1024;
+  for (std::size_t const bytes : {kLimit, kLimit + 1}) {
+    std::vector<unsigned char> const host(bytes, 7);
+    std::vector<unsigned char> copied(bytes), set(bytes);
+    unsigned char* p = nullptr;
+    MUST(cudaMalloc(&p, 2 * bytes));
+    MUST(cudaMemcpy(p, host.data(), bytes, cudaMemcpyHostToDevice));
+    MUST(cudaMemset(p + bytes, 7, bytes));
+    MUST(cudaMemcpy(copied.data(), p, bytes, cudaMemcpyDeviceToHost));
+    MUST(cudaMemcpy(set.data(), p + bytes, bytes, cudaMemcpyDeviceToHost));
+    std::printf("%s %s\n", copied == host ? "copied" : "lost", set == host ? "set" : "lost");
+  }
+}
+
 // ---- time -----------------------------------------------------------------------------------------------------------
 
 float between(cudaEvent_t start, cudaEvent_t end) {
@@ -482,6 +515,9 @@ constexpr Scenario kScenarios[] = {SCENARIO(free_on_another_stream),
                                    SCENARIO(allocate_six),
                                    SCENARIO(launch_four),
                                    SCENARIO(free_ten),
+                                   SCENARIO(launch_kernels_without_bodies),
+                                   SCENARIO(read_two_variables),
+                                   SCENARIO(copy_and_set_64_kib_and_more),
                                    SCENARIO(synchronize_ten),
                                    SCENARIO(times),
                                    SCENARIO(wall_time),

@@ -30,6 +30,10 @@ cudaError_t launch_copy(std::uint32_t* to, const std::uint32_t* from, std::uint6
   copy_words<<<blocks_for(n), kThreads, 0, stream>>>(to, from, n);
   return cudaGetLastError();
 }
+cudaError_t launch_without_body(std::uint32_t* p) {
+  without_body<<<1, 1>>>(p);
+  return cudaGetLastError();
+}
 cudaError_t launch_trap(bool when) {
   trap_when<<<1, 1>>>(when);
   return cudaGetLastError();
@@ -53,6 +57,9 @@ cudaError_t launch_write_symbols(std::uint32_t value, cudaStream_t stream) {
 
 const void* fill_kernel() {
   return as_pointer(&fill);
+}
+const void* fill_bounded_kernel() {
+  return as_pointer(&fill_bounded);
 }
 const void* use_record_kernel() {
   return as_pointer(&use_record);

@@ -13,6 +13,7 @@ namespace conformance {
 cudaError_t launch_fill(std::uint32_t* p, std::uint64_t n, std::uint32_t seed, cudaStream_t stream);
 cudaError_t launch_add(std::uint32_t* p, std::uint64_t n, std::uint32_t value, cudaStream_t stream);
 cudaError_t launch_copy(std::uint32_t* to, const std::uint32_t* from, std::uint64_t n, cudaStream_t stream);
+cudaError_t launch_without_body(std::uint32_t* p);
 cudaError_t launch_trap(bool when);
 cudaError_t launch_assert(bool when);
 cudaError_t launch_store(std::uint32_t* p);
@@ -21,6 +22,7 @@ cudaError_t launch_write_symbols(std::uint32_t value, cudaStream_t stream);
 
 // For the calls that take a kernel by its address.
 const void* fill_kernel();
+const void* fill_bounded_kernel();  // at most 64 threads per block
 const void* use_record_kernel();
 const void* reverse_kernel();
 const void* write_place_kernel();

@@ -67,6 +67,15 @@ __global__ void write_place(std::uint32_t* p) {
   p[i] = i + 1;
 }
 
+__global__ void __launch_bounds__(64) fill_bounded(std::uint32_t* p, std::uint32_t seed) {
+  p[global_index()] = pattern(seed, global_index());
+}
+
+// Not registered for the CPU.
+__global__ void without_body(std::uint32_t* p) {
+  *p = 1;
+}
+
 __global__ void trap_when(std::uint32_t when) {
   if (when != 0) __trap();
 }

@@ -12,6 +12,8 @@ SOFTGPU_KERNEL(conformance::scale<float>);
 SOFTGPU_KERNEL(conformance::scale<std::uint64_t>);
 SOFTGPU_KERNEL(conformance::reverse_blocks);
 SOFTGPU_KERNEL(conformance::write_place);
+SOFTGPU_LAUNCH_BOUNDS(64, conformance::fill_bounded);
+SOFTGPU_KERNEL(conformance::fill_bounded);
 SOFTGPU_KERNEL(conformance::trap_when);
 SOFTGPU_KERNEL(conformance::assert_when);
 SOFTGPU_KERNEL(conformance::store_to);
