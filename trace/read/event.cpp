@@ -56,6 +56,7 @@ void fill(Event& e, const DeviceUse& r) {
   e.source = static_cast<std::uint8_t>(r.source);
   e.size_bytes = r.used_bytes;
   e.other = r.total_bytes;
+  e.process_bytes = r.process_bytes;
 }
 void fill(Event& e, const Failure& r) {
   e.type = Type::Failure;
