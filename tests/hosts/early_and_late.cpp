@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA before main, and after its end: in constructors, in destructors of static and thread-local objects and of keys of
-// the thread library, in exit handlers. The account is written by the very last of them.
+// CUDA before main, and after its end: in constructors, in destructors of static and thread-local objects and of keys
+// of the thread library, in exit handlers. The account is written by the very last of them.
 #include <pthread.h>
 
 #include <thread>

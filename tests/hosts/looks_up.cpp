@@ -19,8 +19,8 @@ const char* presence(const char* name) {
 }  // namespace
 
 int main() {
-  for (const char* const name : {"printf", "curl_easy_init", "cuInit", "cuMemAlloc_v2", "cuGetProcAddress_v2", "cudaMalloc",
-                                 "cublasCreate_v2", "c", "cu", "", "tidemark_no_such_name"})
+  for (const char* const name : {"printf", "curl_easy_init", "cuInit", "cuMemAlloc_v2", "cuGetProcAddress_v2",
+                                 "cudaMalloc", "cublasCreate_v2", "c", "cu", "", "tidemark_no_such_name"})
     std::printf("%s: %s\n", name, presence(name));
   std::printf("ours: %d\n", dlsym(RTLD_DEFAULT, "curl_easy_init") == reinterpret_cast<void*>(&curl_easy_init));
   (void)dlerror();

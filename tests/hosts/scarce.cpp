@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs short of something before its first CUDA call, or later: of file size, of file numbers, of address space, of keys,
-// of stack.
+// Runs short of something before its first CUDA call, or later: of file size, of file numbers, of address space, of
+// keys, of stack.
 #include <limits.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -54,18 +54,21 @@ int main(int, char** argv) {
   } else if (what == "files") {
     set_limit(RLIMIT_NOFILE, 64);
     host::account.write();
-    while (open("/dev/null", O_RDONLY) >= 0) {}
+    while (open("/dev/null", O_RDONLY) >= 0) {
+    }
     much_work(1000);
     std::puts("done");
     return 0;
   } else if (what == "keys") {
     pthread_key_t key;
     host::work(1);  // the driver's own first
-    while (pthread_key_create(&key, nullptr) == 0) {}
+    while (pthread_key_create(&key, nullptr) == 0) {
+    }
     much_work(1000);
   } else if (what == "keys_first") {
     pthread_key_t key;
-    while (pthread_key_create(&key, nullptr) == 0) {}
+    while (pthread_key_create(&key, nullptr) == 0) {
+    }
     much_work(1000);
   } else if (what == "stack") {
     on_small_stack();

@@ -23,8 +23,8 @@ std::vector<Event> ordered_events(const trace::Trace& trace) {
 
 void Replay::complain(const char* what, const Event& e) {
   std::ostringstream text;
-  text << what << ": " << trace::name(e.block_class) << " " << std::hex << e.address << std::dec << ", "
-       << e.size_bytes << " bytes, thread " << e.context.thread << ", step " << e.context.step << ", ticks " << e.ticks;
+  text << what << ": " << trace::name(e.block_class) << " " << std::hex << e.address << std::dec << ", " << e.size_bytes
+       << " bytes, thread " << e.context.thread << ", step " << e.context.step << ", ticks " << e.ticks;
   impossible_.push_back(text.str());
 }
 

@@ -10,8 +10,8 @@
 
 namespace tidemark::test {
 
-// All threads' events in the order of their stamps. Among equal stamps a free comes first: it is stamped before the real
-// call, an allocation after it.
+// All threads' events in the order of their stamps. Among equal stamps a free comes first: it is stamped before the
+// real call, an allocation after it.
 std::vector<trace::Event> ordered_events(const trace::Trace& trace);
 
 class Replay {

@@ -40,7 +40,8 @@ struct Ran {
 };
 Ran run_host(const Host& host, How how);
 
-// What holds for every trace whatever its program did: events that can be, and a header that agrees with them.
-std::vector<std::string> faults_of(const trace::Trace& trace);
+// What holds for every trace whatever its program did: events that can be, and a header that agrees with them. Not
+// `exact`: threads were at work when the process ended, each perhaps between a record and its counter.
+std::vector<std::string> faults_of(const trace::Trace& trace, bool exact);
 
 }  // namespace tidemark::test
