@@ -2,10 +2,6 @@
 #include "interpose/watch/sampler.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +16,7 @@
 #include "interpose/record/devices.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/nvml.h"
+#include "interpose/watch/watcher.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -28,8 +25,6 @@ constexpr long kPeriodNs = 100'000'000;
 
 constinit std::atomic<bool> begun{false};
 constinit std::atomic<std::uint32_t> stopping{0}, stopped{0};
-constinit pthread_t thread{};
-constinit sigset_t programs_mask{};
 
 void wait_for(std::atomic<std::uint32_t>& word, long ns) {
   timespec const timeout{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -75,27 +70,12 @@ void sample() {
   }
 }
 
-// A main thread that has ended stays among the process's threads until the last of them ends: no reason to keep that
-// last one. Asked without opening a file: the program may be counting on the lowest free number at this very moment.
-bool is_last_thread() {
-  struct stat threads {};
-  if (stat("/proc/self/task", &threads) != 0 || threads.st_nlink > 4) return false;  // "." and ".." count
-  char main[64], nowhere[1];
-  snprintf(main, sizeof main, "/proc/self/task/%d/exe", getpid());
-  return readlink(main, nowhere, sizeof nowhere) < 0 && errno == ENOENT;
-}
-
-void* run(void*) {
-  bool last = false;
-  while (stopping.load(std::memory_order_acquire) == 0 && recording() && !last) {
+void run() {
+  while (stopping.load(std::memory_order_acquire) == 0 && recording() && !program_has_left()) {
     shield([] { sample(); });
     wait_for(stopping, kPeriodNs);
-    last = is_last_thread();
   }
   announce(stopped);
-  // As the last thread it ends the process, and the program's own handlers run here.
-  if (last) pthread_sigmask(SIG_SETMASK, &programs_mask, nullptr);
-  return nullptr;
 }
 
 }  // namespace
@@ -108,16 +88,7 @@ void start_sampler() {
   recorder().names().fact("nvml", nvml().why());
   if (!open) return announce(stopped);
   sample();
-  // The new thread inherits the mask: no signal of the program's is ever handled on it.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &programs_mask);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  if (pthread_create(&thread, &attributes, run, nullptr) != 0) announce(stopped);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &programs_mask, nullptr);
+  if (!start_watcher(run)) announce(stopped);
 }
 
 void stop_sampler() {

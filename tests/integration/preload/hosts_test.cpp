@@ -75,9 +75,9 @@ std::vector<Hazard> hazards() {
 
 std::vector<How> ways() {
 #ifdef HOSTS_COMMAND
-  return {How::Preloaded, How::Command};
+  return {How::Preloaded, How::Everything, How::Command};
 #else
-  return {How::Preloaded};
+  return {How::Preloaded, How::Everything};
 #endif
 }
 
@@ -122,7 +122,11 @@ TEST_P(HostTest, BehavesAsAloneAndIsRecorded) {
 }
 
 std::string name_of(const testing::TestParamInfo<HostTest::ParamType>& test) {
-  return std::string(std::get<Hazard>(test.param).name) + (std::get<How>(test.param) == How::Command ? "UnderRun" : "");
+  How const how = std::get<How>(test.param);
+  return std::string(std::get<Hazard>(test.param).name) +
+         (how == How::Command      ? "UnderRun"
+          : how == How::Everything ? "WithEverything"
+                                   : "");
 }
 INSTANTIATE_TEST_SUITE_P(Hosts, HostTest, testing::Combine(testing::ValuesIn(hazards()), testing::ValuesIn(ways())),
                          name_of);

@@ -127,8 +127,10 @@ Ran run_host(const Host& host, How how) {
       .folder = folder.path().string()};
   program.environment.insert(program.environment.end(), host.environment.begin(), host.environment.end());
   std::string const out = "TIDEMARK_OUT=" + host.out;
-  if (how == How::Preloaded) {
+  if (how == How::Preloaded || how == How::Everything) {
     program.environment.insert(program.environment.end(), {"LD_PRELOAD=" + joined(host), out});
+    if (how == How::Everything)
+      program.environment.insert(program.environment.end(), {"TIDEMARK_STACKS=1", "TIDEMARK_CUPTI=1"});
   } else if (!others(host).empty()) {
     program.environment.push_back("LD_PRELOAD=" + others(host));
   }

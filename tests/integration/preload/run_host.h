@@ -11,7 +11,8 @@
 
 namespace tidemark::test {
 
-enum class How { Bare, Preloaded, Command };
+// Everything: with call stacks and CUPTI.
+enum class How { Bare, Preloaded, Everything, Command };
 
 // One line of a host's own account.
 struct Account {
