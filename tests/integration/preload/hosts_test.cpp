@@ -123,10 +123,9 @@ TEST_P(HostTest, BehavesAsAloneAndIsRecorded) {
 
 std::string name_of(const testing::TestParamInfo<HostTest::ParamType>& test) {
   How const how = std::get<How>(test.param);
-  return std::string(std::get<Hazard>(test.param).name) +
-         (how == How::Command      ? "UnderRun"
-          : how == How::Everything ? "WithEverything"
-                                   : "");
+  return std::string(std::get<Hazard>(test.param).name) + (how == How::Command      ? "UnderRun"
+                                                           : how == How::Everything ? "WithEverything"
+                                                                                    : "");
 }
 INSTANTIATE_TEST_SUITE_P(Hosts, HostTest, testing::Combine(testing::ValuesIn(hazards()), testing::ValuesIn(ways())),
                          name_of);
