@@ -5,6 +5,9 @@
 
 namespace tidemark {
 
+// From here on lines go to the file that is stderr now, or nowhere: a program may close it, and what it opens next gets
+// its number. Once, before other threads speak.
+void keep_to_stderr();
 // Prints "<who>: <text>\n".
 void say(std::string_view who, std::string_view text);
 // The same, but a given key (a literal or a name that stays alive) is said once per process. Returns whether it spoke.

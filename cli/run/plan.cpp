@@ -29,6 +29,11 @@ class Variables {
     std::string const before = get(name);
     set(name, before.empty() ? std::string(value) : std::string(value) + ":" + before);
   }
+  // Behind what is there already.
+  void append(std::string_view name, std::string_view value) {
+    std::string const before = get(name);
+    set(name, before.empty() ? std::string(value) : before + ":" + std::string(value));
+  }
   Environment take() { return std::move(all_); }
 
  private:
@@ -46,7 +51,7 @@ void choose_device(Variables& v, const Plan& plan, const Libraries& libraries, b
   if (plan.dry_run) v.set("SOFTGPU_DRY_RUN", *plan.dry_run ? "1" : "0");
   if (!preload_device) return;
   for (const char* const library : {"libcublas.so.13", "libcublasLt.so.13", "libcudart.so.13"})
-    v.prepend("LD_PRELOAD", libraries.softgpu + "/" + library);
+    v.append("LD_PRELOAD", libraries.softgpu + "/" + library);
 }
 
 // NVTX loads one library: ours, which then loads the one that was to be loaded.
@@ -78,8 +83,9 @@ Result<Libraries> find_libraries() {
 
 Environment environment_for(const Plan& plan, const Libraries& libraries, Environment inherited, bool preload_device) {
   Variables v(std::move(inherited));
+  // Behind the user's own: a tool that wraps CUDA's functions calls the next one, which is ours; we call CUDA itself.
+  v.append("LD_PRELOAD", libraries.preload);
   choose_device(v, plan, libraries, preload_device);
-  v.prepend("LD_PRELOAD", libraries.preload);
   v.set_if("TIDEMARK_OUT", plan.out);
   v.set_if("TIDEMARK_MODE", plan.mode);
   v.set_if("TIDEMARK_LIMIT", plan.limit);

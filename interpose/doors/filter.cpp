@@ -73,12 +73,12 @@ bool answer(void* handle, const char* name, const void* caller, void*& out) {
 }  // namespace
 }  // namespace tidemark::interpose
 
-// Returns 1 with the answer in *out, or 0 with glibc's dlsym in it.
+// Returns 1 with the answer in *out, or 0 with the dlsym that is to be asked instead.
 extern "C" __attribute__((visibility("hidden"))) int tidemark_dlsym_filter(void* handle, const char* name,
                                                                            const void* caller, void** out) {
   using namespace tidemark::interpose;
   bool answered = false;
   if (may_be_cuda(name)) shield([&] { answered = answer(handle, name, caller, *out); });
-  if (!answered) *out = reinterpret_cast<void*>(real_dlsym());
+  if (!answered) *out = reinterpret_cast<void*>(next_dlsym());
   return answered ? 1 : 0;
 }

@@ -3,8 +3,9 @@
 // exactly once with the program's own arguments, and gives back its result untouched. What it learns it tells the
 // recorder, behind the shield.
 //
-// While the real function runs nothing of ours is on the stack that would have to be cleaned up: the program may throw
-// or be cancelled through it.
+// While the real function runs no lock is held and nothing of ours is on the stack that would have to be cleaned up:
+// the program may throw, be cancelled or jump through it. (After a jump out of a free that was not carried out, the
+// block is only known to be live; freeing it later is not seen.)
 #pragma once
 #include "interpose/hooks/declared.h"
 #include "interpose/process/process.h"
@@ -59,12 +60,29 @@ CUresult allocate(const Request& request, Real real, Block block) {
   return result;
 }
 
+// Puts a block back on the account where control leaves the real call by an exception or with the end of its thread.
+class PutBack {
+ public:
+  explicit PutBack(const Leaving& leaving) : leaving_(&leaving) {}
+  ~PutBack() {
+    if (leaving_ != nullptr) shield([&] { recorder().stayed(*leaving_); });
+  }
+  PutBack(const PutBack&) = delete;
+  PutBack& operator=(const PutBack&) = delete;
+  void returned() { leaving_ = nullptr; }
+
+ private:
+  const Leaving* leaving_;
+};
+
 template <class Real>
 CUresult release(trace::Space space, std::uint64_t address, CUstream stream, Real real) {
   if (address == 0 || !ready()) return real();
   Leaving leaving;
   bool const seen = shield([&] { leaving = recorder().leave(space, address); });
+  PutBack put_back(leaving);
   CUresult const result = real();
+  put_back.returned();
   if (!seen) {
     count_reentered();
     return result;

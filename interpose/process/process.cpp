@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/quietly.h"
 #include "interpose/process/facts.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/cupti.h"
@@ -49,6 +50,7 @@ void tell_launcher(const std::string& list, const std::string& written, const st
 }
 
 bool start() {
+  keep_to_stderr();
   auto options = Options::from_environment();
   if (!options.ok()) {
     say_error(options.error());
@@ -73,6 +75,8 @@ const Options& options() {
 bool start_recording() {
   if (detail::stage_page.load(std::memory_order_acquire) != nullptr && this_thread().inside) return false;
   shield([] {
+    // It opens and reads files: places where a thread may be cancelled, and all others would wait for it for ever.
+    Quietly const quietly;
     if (!begin_start()) return;
     bool const well = start();
     started(well);

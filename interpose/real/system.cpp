@@ -11,7 +11,7 @@
 namespace tidemark::interpose {
 namespace {
 
-constinit std::atomic<Dlsym> found_dlsym{nullptr};
+constinit std::atomic<Dlsym> found_dlsym{nullptr}, found_next{nullptr};
 
 bool begins(const char* text, const char* with) {
   return strncmp(text, with, strlen(with)) == 0;
@@ -54,6 +54,15 @@ Dlsym real_dlsym() {
   }
   found_dlsym.store(found, std::memory_order_release);
   return found;
+}
+
+Dlsym next_dlsym() {
+  Dlsym next = found_next.load(std::memory_order_acquire);
+  if (next != nullptr) return next;
+  next = reinterpret_cast<Dlsym>(real_dlsym()(RTLD_NEXT, "dlsym"));
+  if (next == nullptr) next = real_dlsym();
+  found_next.store(next, std::memory_order_release);
+  return next;
 }
 
 const void* object_at(const void* address) {

@@ -15,6 +15,8 @@ Dlsym real_dlsym();
 const void* object_at(const void* address);
 const void* object_of(void* handle);
 
+// The dlsym behind ours: glibc's, or that of a library which was preloaded after this one.
+Dlsym next_dlsym();
 // Whether an address lies in this library.
 bool is_ours(const void* address);
 // Whether an address lies in the driver's own libraries. They look themselves up by name and must find themselves.

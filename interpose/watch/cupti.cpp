@@ -2,8 +2,6 @@
 #include "interpose/watch/cupti.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +17,7 @@
 #include "interpose/watch/cupti_library.h"
 #include "interpose/watch/cupti_name.h"
 #include "interpose/watch/cupti_report.h"
+#include "interpose/watch/watcher.h"
 
 namespace tidemark::interpose {
 
@@ -129,9 +128,9 @@ void conclude(const Rounds& rounds) {
                         " memory operations otherwise than the trace; which: the fact cupti.audit.samples");
 }
 
-void* watch(void*) {
+void watch() {
   Rounds rounds;
-  while (stopping.load(std::memory_order_acquire) == 0 && recording()) {
+  while (stopping.load(std::memory_order_acquire) == 0 && recording() && !program_has_left()) {
     bool const early = wait_for(wake, kPeriodNs);
     wake.store(0, std::memory_order_relaxed);
     if (stopping.load(std::memory_order_acquire) != 0) break;
@@ -150,22 +149,6 @@ void* watch(void*) {
     });
   }
   announce(stopped);
-  return nullptr;
-}
-
-bool start_thread() {
-  // The new thread inherits the mask: no signal of the program's is ever handled on it.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_t thread{};
-  bool const made = pthread_create(&thread, &attributes, watch, nullptr) == 0;
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return made;
 }
 
 // CUPTI's own buffers are device memory unless told otherwise, and would stand on the device's bill. Where the host's
@@ -228,7 +211,7 @@ bool begin() {
   reader.audit_from(cupti_now());
   detail::cupti_audits.store(audit_refused[0] == '\0', std::memory_order_release);
   running.store(true, std::memory_order_release);
-  if (start_thread()) return true;
+  if (start_watcher(watch)) return true;
   running.store(false, std::memory_order_release);
   detail::cupti_audits.store(false, std::memory_order_relaxed);
   detail::cupti_follows.store(false, std::memory_order_relaxed);

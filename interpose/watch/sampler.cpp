@@ -2,8 +2,6 @@
 #include "interpose/watch/sampler.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,10 +11,12 @@
 #include <cstdint>
 #include <string>
 
+#include "base/quietly.h"
 #include "interpose/process/process.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/nvml.h"
+#include "interpose/watch/watcher.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -25,7 +25,6 @@ constexpr long kPeriodNs = 100'000'000;
 
 constinit std::atomic<bool> begun{false};
 constinit std::atomic<std::uint32_t> stopping{0}, stopped{0};
-constinit pthread_t thread{};
 
 void wait_for(std::atomic<std::uint32_t>& word, long ns) {
   timespec const timeout{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -50,7 +49,9 @@ void tell_context(std::uint8_t device, Seen& seen, std::uint64_t reserved_before
                           std::to_string(use.process_bytes - reserved));
 }
 
-void sample(std::array<Seen, Devices::kMost>& before) {
+constinit std::array<Seen, Devices::kMost> before{};
+
+void sample() {
   for (std::size_t i = 0; i < Devices::kMost; ++i) {
     auto const device = static_cast<std::uint8_t>(i);
     if (!devices().known(device)) continue;
@@ -69,35 +70,25 @@ void sample(std::array<Seen, Devices::kMost>& before) {
   }
 }
 
-void* run(void*) {
-  static constinit std::array<Seen, Devices::kMost> before{};
-  bool open = false;
-  shield([&] {
-    open = nvml().open();
-    recorder().names().fact("nvml", nvml().why());
-  });
-  while (open && stopping.load(std::memory_order_acquire) == 0 && recording()) {
-    shield([] { sample(before); });
+void run() {
+  while (stopping.load(std::memory_order_acquire) == 0 && recording() && !program_has_left()) {
+    shield([] { sample(); });
     wait_for(stopping, kPeriodNs);
   }
   announce(stopped);
-  return nullptr;
 }
 
 }  // namespace
 
 void start_sampler() {
   if (begun.exchange(true)) return;
-  // The new thread inherits the mask: no signal of the program's is ever handled on it.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  if (pthread_create(&thread, &attributes, run, nullptr) != 0) announce(stopped);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // What NVML opens, it opens here, in the program's own call, and not behind its back.
+  Quietly const quietly;
+  bool const open = nvml().open();
+  recorder().names().fact("nvml", nvml().why());
+  if (!open) return announce(stopped);
+  sample();
+  if (!start_watcher(run)) announce(stopped);
 }
 
 void stop_sampler() {

@@ -22,8 +22,8 @@ struct Event {
   std::uint64_t size_bytes = 0;  // of a Failure: what was asked for; of a DeviceUse: used
   // Of an Alloc: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in ns.
   std::uint64_t other = 0;
-  std::uint64_t start_ticks = 0;  // of a Kernel: `ticks` before they were put in order with other events
-  Context context;                // as it is after this event; of a Kernel: where it was launched, but for the thread
+  std::uint64_t start_ticks = 0;    // of a Kernel: `ticks` before they were put in order with other events
+  Context context;                  // as it is after this event; of a Kernel: where it was launched, but for the thread
 };
 
 // Reads one chunk's slots event by event, in the order in which they were written. The slots must outlive it.

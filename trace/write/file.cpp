@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
@@ -13,28 +12,14 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/quietly.h"
+
 namespace tidemark::trace {
 namespace {
 
 // Small traces stay small; large ones make few calls. Both are whole chunks.
 constexpr std::uint64_t kFirstExtent = 16 * kChunkBytes;
 constexpr std::uint64_t kLargestExtent = 256 * kChunkBytes;
-
-// The program's errno and its wish to cancel this thread are none of our business.
-class Quietly {
- public:
-  Quietly() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_); }
-  ~Quietly() {
-    pthread_setcancelstate(cancel_, nullptr);
-    errno = errno_;
-  }
-  Quietly(const Quietly&) = delete;
-  Quietly& operator=(const Quietly&) = delete;
-
- private:
-  int errno_ = errno;
-  int cancel_ = 0;
-};
 
 // Network, FUSE and copy-on-write file systems accept fallocate and may still have no space when a page is written.
 bool promises_space(int file) {
@@ -81,8 +66,8 @@ Error io_error(const std::string& path, const char* what, const char* hint = "")
 
 Result<void> File::open_at(const std::string& path) {
   if (path.size() >= sizeof path_) return Error{Errc::InvalidArgument, "the trace's path is too long", ""};
-  file_ = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ < 0) return io_error(path, "cannot create the trace", "choose another place with -o or TIDEMARK_OUT");
+  if (!file_.create(path.c_str()))
+    return io_error(path, "cannot create the trace", "choose another place with -o or TIDEMARK_OUT");
   std::memcpy(path_, path.c_str(), path.size() + 1);
   return {};
 }
@@ -91,10 +76,10 @@ Result<void> File::create(const Options& options) {
   Quietly const quietly;
   if (auto opened = open_at(options.path); !opened.ok()) return opened;
   std::memcpy(wanted_path_, path_, sizeof path_);
-  if (!promises_space(file_) || !take_space(file_, 0, kFirstExtent)) {
+  errno = 0;
+  if (!promises_space(file_.number()) || !take_space(file_.number(), 0, kFirstExtent)) {
     int const why = errno;
-    ::close(file_);
-    unlink(path_);
+    file_.discard();
     if (why == EFBIG || why == ENOSPC || why == EDQUOT) {
       errno = why;
       return io_error(options.path, "no space for a trace",
@@ -103,10 +88,18 @@ Result<void> File::create(const Options& options) {
     std::string const name = options.path.substr(options.path.rfind('/') + 1);
     if (auto opened = open_at(options.fallback_folder + "/" + name); !opened.ok()) return opened;
     relocated_ = true;
-    if (!take_space(file_, 0, kFirstExtent)) return io_error(path_, "no space for a trace");
+    if (!take_space(file_.number(), 0, kFirstExtent)) {
+      Error const error = io_error(path_, "no space for a trace");
+      file_.discard();
+      return error;
+    }
   }
-  void* const at = mmap(nullptr, kFirstExtent, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-  if (at == MAP_FAILED) return io_error(path_, "cannot map the trace");
+  void* const at = mmap(nullptr, kFirstExtent, PROT_READ | PROT_WRITE, MAP_SHARED, file_.number(), 0);
+  if (at == MAP_FAILED) {
+    Error const error = io_error(path_, "cannot map the trace");
+    file_.discard();
+    return error;
+  }
   extent_ = static_cast<std::byte*>(at);
   bytes_ = kFirstExtent;
   clock_ = options.clock;
@@ -128,12 +121,14 @@ Result<void> File::create(const Options& options) {
 
 // As much again as there is, up to a bound: a trace of n chunks costs log n calls at first, n / 256 later.
 bool File::grow() {
+  int const file = file_.number();
+  if (file < 0) return false;
   std::uint64_t bytes = std::min(bytes_, kLargestExtent);
-  while (!take_space(file_, bytes_, bytes)) {
+  while (!take_space(file, bytes_, bytes)) {
     if (bytes == kChunkBytes) return false;
     bytes = std::max(kChunkBytes, bytes / 2 / kChunkBytes * kChunkBytes);
   }
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(bytes_));
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes_));
   if (at == MAP_FAILED) return false;
   extent_ = static_cast<std::byte*>(at);
   extent_begin_ = bytes_;
@@ -172,7 +167,9 @@ void File::close(FileState state) {
   header_->latest = clock_.pair();
   if (header_->state == FileState::Open) header_->state = state;
   // Space that was taken and not used goes back. Threads that still run keep their chunks, and may take more.
-  if (ftruncate(file_, static_cast<off_t>(header_->chunks * kChunkBytes)) == 0) bytes_ = header_->chunks * kChunkBytes;
+  int const file = file_.number();
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(header_->chunks * kChunkBytes)) == 0)
+    bytes_ = header_->chunks * kChunkBytes;
 }
 
 }  // namespace tidemark::trace

@@ -12,6 +12,7 @@
 #include "base/spin_lock.h"
 #include "trace/format/layout.h"
 #include "trace/write/clock.h"
+#include "trace/write/kept_file.h"
 
 namespace tidemark::trace {
 
@@ -60,7 +61,7 @@ class File {
   bool grow();
 
   FileHeader* header_ = nullptr;
-  int file_ = -1;
+  KeptFile file_;
   Clock clock_;
   SpinLock lock_;
   std::uint64_t bytes_ = 0;         // of the file

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,6 +108,65 @@ TEST(Say, AFullDiskLosesTheLineNotTheProgram) {
   if (full < 0) GTEST_SKIP() << "no /dev/full here";
   EXPECT_EQ(end_of_child_with_stderr(full, [] { say("x", "no room"); }), 0);
   close(full);
+}
+
+TEST(Say, AFileAtItsLargestLosesTheLineNotTheProgram) {
+  FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(end_of_child_with_stderr(fileno(file),
+                                     [] {
+                                       signal(SIGXFSZ, SIG_DFL);
+                                       rlimit const none{.rlim_cur = 0, .rlim_max = 0};
+                                       setrlimit(RLIMIT_FSIZE, &none);
+                                       say("x", "too long");
+                                       say("x", "and again");
+                                     }),
+            0);
+  std::fclose(file);
+}
+
+TEST(Say, IsNoPlaceForAThreadToBeCancelled) {
+  EXPECT_EQ(captured([] {
+              std::thread([] {
+                pthread_cancel(pthread_self());
+                say("x", "still here");
+                pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+                say("x", "and here");
+              }).join();
+            }),
+            "x: still here\nx: and here\n");
+}
+
+TEST(Say, KeepsOutOfAFileThatTookTheNumberOfStderr) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  int const status = end_of_child_with_stderr(ends[1], [] {
+    keep_to_stderr();
+    say("x", "heard");
+    close(STDERR_FILENO);
+    FILE* const data = std::tmpfile();
+    if (data == nullptr || fileno(data) != STDERR_FILENO) _exit(1);
+    say("x", "not into the program's data");
+    if (lseek(STDERR_FILENO, 0, SEEK_END) != 0) _exit(2);
+  });
+  close(ends[1]);
+  EXPECT_EQ(status, 0);
+  std::string heard(100, ' ');
+  heard.resize(static_cast<std::size_t>(std::max<ssize_t>(read(ends[0], heard.data(), heard.size()), 0)));
+  EXPECT_EQ(heard, "x: heard\n");
+  close(ends[0]);
+}
+
+TEST(Say, IsSilentWhereThereWasNoStderr) {
+  int const status = end_of_child_with_stderr(-1, [] {
+    close(STDERR_FILENO);
+    keep_to_stderr();
+    FILE* const data = std::tmpfile();
+    if (data == nullptr || fileno(data) != STDERR_FILENO) _exit(1);
+    say("x", "nobody asked");
+    if (lseek(STDERR_FILENO, 0, SEEK_END) != 0) _exit(2);
+  });
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
