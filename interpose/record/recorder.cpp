@@ -10,6 +10,7 @@
 #include "interpose/record/devices.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
+#include "interpose/scope/nvtx_ranges.h"
 #include "interpose/stack/stacks.h"
 #include "interpose/watch/cupti.h"
 
@@ -85,8 +86,14 @@ trace::Lane* Recorder::lane() {
     file_.count_loss(trace::Loss::NoThread);
     return nullptr;
   }
-  if (Marks* const marks = this_thread().marks; fresh && marks != nullptr) {
+  Marks* const marks = this_thread().marks;
+  bool const settled = marks != nullptr && marks->disturbed() && settle_nvtx_ranges(*marks);
+  if (fresh && marks != nullptr) {
     if (std::uint32_t const path = marks->path(names_); path != 0) lane->enter(path);
+    lane->phase(marks->phase());
+    scope_changed();
+  } else if (settled) {
+    lane->leave(marks->path(names_));
     lane->phase(marks->phase());
     scope_changed();
   }

@@ -6,6 +6,7 @@
 #include "interpose/process/shield.h"
 #include "interpose/record/recorder.h"
 #include "interpose/scope/marks.h"
+#include "interpose/scope/nvtx_ranges.h"
 
 using namespace tidemark;
 using namespace tidemark::interpose;
@@ -53,6 +54,7 @@ TIDEMARK_API void tidemark_pop(int what) {
 }
 
 TIDEMARK_API void tidemark_step(uint64_t step) {
+  ignore_nvtx_steps();
   recorder().step(step);
 }
 
