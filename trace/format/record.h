@@ -45,6 +45,12 @@ enum class Tag : std::uint8_t {
   String = 193,
   Fact = 194,
   StackTrace = 195,
+  Live = 200,
+  CheckpointHead = 201,
+  Relabel = 202,
+  Sum = 203,
+  StepSum = 204,
+  Folded = 205,
 };
 
 inline constexpr unsigned kTimeBits = 28;
