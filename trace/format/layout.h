@@ -41,6 +41,19 @@ struct Totals {
   std::uint64_t reserved_bytes = 0, peak_reserved_bytes = 0;
 };
 
+// What a ring keeps in place. Each of the first two is stored last, when what it names is complete.
+struct RingState {
+  std::uint64_t base = 0;                // the checkpoint that the timeline begins with; 0: it begins with the trace
+  std::uint64_t sums = 0;                // the row of sums that counts; 0: nothing has been folded
+  std::uint64_t step = 0;                // the step that runs, since when, and its peak of live bytes so far
+  std::uint64_t step_begin_ticks = 0;    // 0: no step has begun
+  std::uint64_t step_peak_live_bytes = 0;
+  std::uint64_t requested_bytes = 0;     // of live device blocks
+  std::uint64_t peak_requested_bytes = 0;
+  std::uint64_t unnamed = 0;             // how often a name found no space
+};
+static_assert(sizeof(RingState) == 64);
+
 struct FileHeader {
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -59,13 +72,18 @@ struct FileHeader {
   Totals totals;
   std::uint64_t lost[kLossCount] = {};
   std::uint64_t ring_bytes = 0;  // 0: everything is kept
+  RingState ring;
 };
-static_assert(sizeof(FileHeader) == 192 && sizeof(FileHeader) % kSlotBytes == 0);
+static_assert(sizeof(FileHeader) == 256 && sizeof(FileHeader) % kSlotBytes == 0);
+// Headers of the first writers end before the ring's state.
+inline constexpr std::uint32_t kHeaderBytesWithoutRing = 192;
 
 enum class ChunkKind : std::uint8_t {
-  None,    // space that was never used
-  Events,  // of one thread at a time
-  Shared,  // names and facts, of all threads; never reused
+  None,        // space that nobody uses
+  Events,      // of one thread at a time
+  Shared,      // names and facts, of all threads; never reused
+  Checkpoint,  // of a ring: what was alive
+  Sums,        // of a ring: what the events came to that are no longer there
 };
 
 // What a record means depends on these; they stand at the head of a chunk and where a thread takes a chunk over.
@@ -77,10 +95,17 @@ struct Context {
   std::uint64_t step = 0;
   std::uint8_t phase = 0;
   std::uint8_t device = 0;
-  std::uint16_t reserved16 = 0;
+  std::uint8_t stepped = 0;  // 0: before the first step
+  std::uint8_t reserved8 = 0;
   std::uint32_t reserved32 = 0;
 };
 static_assert(sizeof(Context) == 32);
+
+// Before the first step, where that is a number.
+inline constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
+constexpr std::uint64_t step_of(const Context& c) {
+  return c.stepped != 0 ? c.step : kNoStep;
+}
 
 inline constexpr std::uint32_t kChunkMagic = 0x43444954;  // "TIDC"
 
@@ -91,7 +116,7 @@ struct ChunkHeader {
   std::uint16_t reserved16 = 0;
   std::uint64_t sequence = 0;    // order in which chunks were taken, over all threads, from 1
   std::uint64_t base_ticks = 0;  // the time base that the first records count from
-  std::uint64_t reserved64 = 0;
+  std::uint64_t part_of = 0;     // the number of the checkpoint, or of the row of sums
   Context context;
 };
 static_assert(sizeof(ChunkHeader) == 64);

@@ -46,6 +46,12 @@ enum class Tag : std::uint8_t {
   Fact = 194,
   StackTrace = 195,
   Object = 196,
+  Live = 200,
+  CheckpointHead = 201,
+  Relabel = 202,
+  Sum = 203,
+  StepSum = 204,
+  Folded = 205,
 };
 
 inline constexpr unsigned kTimeBits = 28;

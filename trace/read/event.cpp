@@ -49,6 +49,13 @@ void fill(Event& e, const Label& r) {
   e.address = r.address();
   e.name = r.name();
 }
+void fill(Event& e, const Relabel& r) {
+  e.type = Type::Label;
+  e.ticks = r.time;
+  e.kind = static_cast<Kind>(r.kind);
+  e.address = r.address;
+  e.name = static_cast<std::uint32_t>(r.name);
+}
 void fill(Event& e, const DeviceUse& r) {
   e.type = Type::DeviceUse;
   e.ticks = r.time;
@@ -84,6 +91,27 @@ void fill(Event& e, const Kernel& r) {
 
 }  // namespace
 
+Event event_of(const Live& r) {
+  Event e;
+  e.type = Type::Live;
+  e.ticks = e.start_ticks = r.ticks;
+  e.block_class = static_cast<Class>(r.block_class);
+  e.kind = static_cast<Kind>(r.kind);
+  e.generation = static_cast<std::uint8_t>(r.generation);
+  e.name = static_cast<std::uint32_t>(r.name);
+  e.address = r.address;
+  e.size_bytes = r.size_bytes;
+  e.other = r.parent;
+  e.context.scope = static_cast<std::uint32_t>(r.path);
+  e.context.stream = static_cast<std::uint32_t>(r.stream);
+  e.context.stack = static_cast<std::uint32_t>(r.stack);
+  e.context.phase = static_cast<std::uint8_t>(r.phase);
+  e.context.device = static_cast<std::uint8_t>(r.device);
+  e.context.stepped = r.step != kNoStep;
+  if (r.step != kNoStep) e.context.step = r.step;
+  return e;
+}
+
 // Whether the record is an event; the others only change the context.
 bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
   auto const event = [&](const auto& record) {
@@ -98,6 +126,10 @@ bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
     case Tag::AllocLong: return event(decode<AllocLong>(at));
     case Tag::FreeLong: return event(decode<FreeLong>(at));
     case Tag::Label: return event(decode<Label>(at));
+    case Tag::Relabel: return slots == kSlots<Relabel> && event(decode<Relabel>(at));
+    case Tag::Live:
+      if (slots == kSlots<Live>) out = event_of(decode<Live>(at));
+      return slots == kSlots<Live>;
     case Tag::DeviceUse: return event(decode<DeviceUse>(at));
     case Tag::Failure: return event(decode<Failure>(at));
     case Tag::Kernel:
@@ -117,6 +149,7 @@ bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
     case Tag::Step: {
       auto const r = decode<Step>(at);
       context_.step = r.step;
+      context_.stepped = 1;
       return event(r);
     }
     case Tag::TimeBase: base_ = decode<TimeBase>(at).ticks; return false;

@@ -3,28 +3,32 @@
 #pragma once
 #include <cstdint>
 
-#include "trace/format/record.h"
+#include "trace/format/ring.h"
 
 namespace tidemark::trace {
 
 struct Event {
-  enum class Type : std::uint8_t { Alloc, Free, Scope, Phase, Step, Label, DeviceUse, Failure, Kernel };
+  // Live: a block that is alive, in a ring; its ticks are those of its allocation.
+  enum class Type : std::uint8_t { Alloc, Free, Scope, Phase, Step, Label, DeviceUse, Failure, Kernel, Live };
 
   std::uint64_t ticks = 0;
   Type type = Type::Alloc;
   Class block_class = Class::Device;
-  Kind kind = Kind::Other;  // of a Label
+  Kind kind = Kind::Other;  // of a Label, of a Live
   std::uint8_t generation = 0;
   std::uint8_t source = 0;       // of a DeviceUse; of a Kernel: 1 when its launch was not seen
   std::uint16_t error = 0;       // of a Failure
-  std::uint32_t name = 0;        // String: of a Label, of a Failure's text, of a Kernel
+  std::uint32_t name = 0;        // String: of a Label or a Live, of a Failure's text, of a Kernel
   std::uint64_t address = 0;     // of a Kernel: CUPTI's number of its stream; of a DeviceUse: this process's bytes
   std::uint64_t size_bytes = 0;  // of a Failure: what was asked for; of a DeviceUse: used
-  // Of an Alloc: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in ns.
+  // Of an Alloc or a Live: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in ns.
   std::uint64_t other = 0;
-  std::uint64_t start_ticks = 0;    // of a Kernel: `ticks` before they were put in order with other events
-  Context context;                  // as it is after this event; of a Kernel: where it was launched, but for the thread
+  std::uint64_t start_ticks = 0;  // of a Kernel or a Live: `ticks` before they were put in order with other events
+  // As it is after this event; of a Kernel: where it was launched, but for the thread; of a Live: at its allocation.
+  Context context;
 };
+
+Event event_of(const Live& record);
 
 // Reads one chunk's slots event by event, in the order in which they were written. The slots must outlive it.
 class ChunkReader {

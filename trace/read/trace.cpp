@@ -66,6 +66,7 @@ Result<Trace> Trace::open(const std::string& path) {
         path + ": a trace of version " + std::to_string(h.version) + ", this program reads " + std::to_string(kVersion),
         "read it with the tidemark that wrote it, or a newer one"};
   if (h.chunk_bytes != kChunkBytes) return not_a_trace(path, "its chunks have an unknown size");
+  if (h.header_bytes < sizeof(FileHeader)) trace.header_.ring = {};
   trace.ns_per_tick_ = rate(h);
   trace.find_chunks(std::min(h.chunks, bytes / kChunkBytes));
   return trace;
@@ -75,27 +76,42 @@ const ChunkHeader& Trace::chunk(std::uint64_t index) const {
   return *reinterpret_cast<const ChunkHeader*>(mapping_->data + index * kChunkBytes);
 }
 
+std::span<const Slot> Trace::slots(std::uint64_t index) const {
+  return {reinterpret_cast<const Slot*>(&chunk(index) + 1), kChunkSlots};
+}
+
 void Trace::find_chunks(std::uint64_t count) {
-  std::vector<std::uint64_t> shared;
+  std::vector<std::uint64_t> shared, checkpoint, sums;
   for (std::uint64_t i = 1; i < count; ++i) {
     ChunkHeader const& head = chunk(i);
     if (head.magic != kChunkMagic) continue;  // taken, but its thread did not come to write
     if (head.kind == ChunkKind::Events) chunks_.push_back(i);
     if (head.kind == ChunkKind::Shared) shared.push_back(i);
+    if (head.kind == ChunkKind::Checkpoint && head.part_of == header_.ring.base) checkpoint.push_back(i);
+    if (head.kind == ChunkKind::Sums && head.part_of == header_.ring.sums) sums.push_back(i);
   }
-  auto const earlier = [this](std::uint64_t a, std::uint64_t b) { return chunk(a).sequence < chunk(b).sequence; };
-  std::stable_sort(chunks_.begin(), chunks_.end(), earlier);
-  std::stable_sort(shared.begin(), shared.end(), earlier);
-  for (std::uint64_t const i : shared) {
-    auto const* const slots = reinterpret_cast<const Slot*>(&chunk(i) + 1);
-    names_.add(slots, slots + kChunkSlots);
-  }
+  auto const sort = [this](std::vector<std::uint64_t>& chunks) {
+    std::stable_sort(chunks.begin(), chunks.end(),
+                     [this](std::uint64_t a, std::uint64_t b) { return chunk(a).sequence < chunk(b).sequence; });
+  };
+  for (auto* const chunks : {&chunks_, &shared, &checkpoint, &sums}) sort(*chunks);
+  for (std::uint64_t const i : shared) names_.add(slots(i).data(), slots(i).data() + kChunkSlots);
+  if (header_.ring_bytes != 0) read_past(checkpoint, sums);
+}
+
+void Trace::read_past(const std::vector<std::uint64_t>& checkpoint, const std::vector<std::uint64_t>& sums) {
+  for (std::uint64_t const i : checkpoint)
+    if (header_.ring.base != 0)
+      past_.add_checkpoint(header_.ring.base, slots(i).data(), slots(i).data() + kChunkSlots);
+  for (std::uint64_t const i : sums)
+    if (header_.ring.sums != 0) past_.add_sums(slots(i).data(), slots(i).data() + kChunkSlots);
+  past_.finish();
+  std::erase_if(chunks_, [this](std::uint64_t i) { return past_.folded(i, chunk(i).sequence); });
 }
 
 ChunkReader Trace::read_chunk(std::size_t i) const {
-  ChunkHeader const& head = chunk_head(i);
-  auto const* const slots = reinterpret_cast<const Slot*>(&head + 1);
-  return {head, slots, slots + kChunkSlots};
+  std::span<const Slot> const all = chunk_slots(i);
+  return {chunk_head(i), all.data(), all.data() + all.size()};
 }
 
 void Trace::decode_chunk(std::size_t i, std::vector<Event>& out) const {

@@ -13,6 +13,7 @@
 #include "trace/format/layout.h"
 #include "trace/read/event.h"
 #include "trace/read/names.h"
+#include "trace/read/past.h"
 
 namespace tidemark::trace {
 
@@ -31,9 +32,13 @@ class Trace {
   // Since the trace began.
   std::uint64_t nanoseconds(std::uint64_t ticks) const;
 
+  // Of a ring: what came before the events that are still there.
+  const Past& past() const { return past_; }
+
   // Chunks of events in the order in which they were taken.
   std::size_t event_chunks() const { return chunks_.size(); }
   const ChunkHeader& chunk_head(std::size_t i) const { return chunk(chunks_[i]); }
+  std::span<const Slot> chunk_slots(std::size_t i) const { return slots(chunks_[i]); }
   ChunkReader read_chunk(std::size_t i) const;
   // Appends all of one chunk's events.
   void decode_chunk(std::size_t i, std::vector<Event>& out) const;
@@ -49,7 +54,9 @@ class Trace {
   };
   Trace() = default;
   const ChunkHeader& chunk(std::uint64_t index) const;
+  std::span<const Slot> slots(std::uint64_t index) const;
   void find_chunks(std::uint64_t count);
+  void read_past(const std::vector<std::uint64_t>& checkpoint, const std::vector<std::uint64_t>& sums);
 
   std::string path_;
   std::unique_ptr<Mapping> mapping_;
@@ -57,6 +64,7 @@ class Trace {
   double ns_per_tick_ = 1;
   std::vector<std::uint64_t> chunks_;  // places of the chunks of events
   Names names_;
+  Past past_;
 };
 
 }  // namespace tidemark::trace

@@ -90,7 +90,7 @@ bool Dictionary::start(File& file) {
 // With the lock held. A chunk's last slot stays zero and ends it.
 Slot* Dictionary::space(std::size_t slots) {
   if (static_cast<std::size_t>(end_ - at_) <= slots) {
-    Chunk const chunk = file_->take(ChunkKind::Shared, {});
+    Chunk const chunk = file_->take_shared();
     if (!chunk) return nullptr;
     at_ = chunk.begin();
     end_ = chunk.end();
@@ -178,10 +178,12 @@ std::uint32_t Dictionary::string(std::string_view text) {
 
 std::uint32_t Dictionary::path(std::uint32_t parent, std::string_view name) {
   std::uint32_t const word = string(name);
+  if (word == 0) return parent;
   std::uint64_t const key = std::uint64_t{parent} | std::uint64_t{word} << 32;
-  return intern(
+  std::uint32_t const id = intern(
       paths_, mix(key * 0xd6e8feb86659fd93), [&](const Slot* r) { return r->second == key; },
-      [&](std::uint32_t id) { return write_fixed(Path{.id = id, .parent = parent, .name = word}); });
+      [&](std::uint32_t fresh) { return write_fixed(Path{.id = fresh, .parent = parent, .name = word}); });
+  return id != 0 ? id : parent;
 }
 
 std::uint32_t Dictionary::stack(const CallStack& stack) {

@@ -42,6 +42,7 @@ class Dictionary {
 
   // Longer names than a record holds are cut.
   std::uint32_t string(std::string_view text);
+  // A layer that there is no space for is a part of the one around it.
   std::uint32_t path(std::uint32_t parent, std::string_view name);
   std::uint32_t stack(const CallStack& stack);
   std::uint32_t stream(std::uint64_t handle, std::uint8_t device, std::uint64_t flags);

@@ -11,6 +11,10 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <new>
+
+#include "base/reserved.h"
+#include "trace/write/ring.h"
 
 #include "base/quietly.h"
 
@@ -116,6 +120,20 @@ Result<void> File::create(const Options& options) {
   header_->ticks_per_second = clock_.ticks_per_second();
   header_->begin = header_->latest = clock_.pair();
   header_->chunks = 1;
+  return options.ring_bytes == 0 ? Result<void>{} : start_ring(options);
+}
+
+Result<void> File::start_ring(const Options& options) {
+  std::uint64_t const chunks = options.ring_bytes / kChunkBytes;
+  // Beyond the ring's size there may be what is alive, and a chunk for each thread.
+  constexpr std::size_t kBeyond = std::size_t{1} << 20;
+  std::byte* const memory = Reserved::map(sizeof(Ring)).release();
+  if (memory == nullptr || !places_.start(2 * chunks + kBeyond))
+    return Error{Errc::OutOfMemory, "no memory for a ring", ""};
+  ring_ = new (memory) Ring(*this, {.chunks = chunks, .blocks = options.live_blocks});
+  if (!ring_->start()) return Error{Errc::OutOfMemory, "no memory for a ring", ""};
+  most_shared_ = std::max<std::uint64_t>(chunks / 4, 16);
+  header_->ring_bytes = options.ring_bytes;
   return {};
 }
 
@@ -136,28 +154,79 @@ bool File::grow() {
   return true;
 }
 
-Chunk File::take(ChunkKind kind, const Context& context) {
+Chunk File::claim() {
   Quietly const quietly;
   Chunk chunk;
-  std::uint64_t sequence = 0;
+  bool used_before = false;
   {
     std::scoped_lock const guard(lock_);
-    std::uint64_t const at = header_->chunks * kChunkBytes;
-    if (full_) return {};
-    if (at >= bytes_ && !grow()) {
-      full_ = true;
-      header_->state = FileState::Stopped;
-      return {};
+    chunk = free_.pop(places_);
+    used_before = static_cast<bool>(chunk);
+    if (!used_before) {
+      std::uint64_t const index = header_->chunks, at = index * kChunkBytes;
+      if (full_) return {};
+      bool const listed = ring_ == nullptr || index < places_.most();
+      if (!listed || (at >= bytes_ && !grow())) {
+        full_ = true;
+        return {};
+      }
+      chunk = {reinterpret_cast<ChunkHeader*>(extent_ + (at - extent_begin_)), static_cast<std::uint32_t>(index)};
+      if (ring_ != nullptr) places_.set(chunk);
+      std::atomic_ref(header_->chunks).store(index + 1, std::memory_order_release);
     }
-    chunk.header = reinterpret_cast<ChunkHeader*>(extent_ + (at - extent_begin_));
-    sequence = header_->chunks;
-    std::atomic_ref(header_->chunks).store(sequence + 1, std::memory_order_release);
     header_->latest = clock_.pair();
   }
-  populate(chunk.header, kChunkBytes);
-  ChunkHeader const filled{
-      .magic = kChunkMagic, .kind = kind, .sequence = sequence, .base_ticks = clock_.now(), .context = context};
-  *chunk.header = filled;
+  if (used_before)
+    std::memset(static_cast<void*>(chunk.header), 0, kChunkBytes);
+  else
+    populate(chunk.header, kChunkBytes);
+  return chunk;
+}
+
+// The word with the magic number and the kind is the last: a program's end at any instant leaves a chunk that counts
+// or one that does not.
+void File::publish(Chunk chunk, ChunkHeader head) {
+  head.magic = kChunkMagic;
+  head.sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
+  head.base_ticks = clock_.now();
+  std::uint64_t words[sizeof head / 8];
+  std::memcpy(words, &head, sizeof head);
+  auto* const out = reinterpret_cast<std::uint64_t*>(chunk.header);
+  for (std::size_t i = 1; i < sizeof head / 8; ++i) out[i] = words[i];
+  std::atomic_ref(out[0]).store(words[0], std::memory_order_release);
+}
+
+void File::discard(Chunk chunk) {
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(chunk.header)).store(0, std::memory_order_release);
+  std::scoped_lock const guard(lock_);
+  free_.push(places_, chunk.index);
+}
+
+void File::stop() {
+  std::scoped_lock const guard(lock_);
+  if (header_->state == FileState::Open) header_->state = FileState::Stopped;
+}
+
+Chunk File::take_events(const Context& context, Chunk before) {
+  Chunk const chunk = ring_ != nullptr ? ring_->next(before) : claim();
+  if (chunk)
+    publish(chunk, {.kind = ChunkKind::Events, .context = context});
+  else
+    stop();
+  return chunk;
+}
+
+Chunk File::take_shared() {
+  bool const no_share = shared_.load(std::memory_order_relaxed) >= most_shared_;
+  Chunk const chunk = no_share ? Chunk{} : claim();
+  if (chunk) {
+    shared_.fetch_add(1, std::memory_order_relaxed);
+    publish(chunk, {.kind = ChunkKind::Shared});
+  } else if (ring_ != nullptr) {
+    add(header_->ring.unnamed, 1);
+  } else {
+    stop();
+  }
   return chunk;
 }
 

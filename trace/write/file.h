@@ -4,6 +4,8 @@
 //
 // Any thread may take chunks. Nothing here throws, allocates from the heap or is a cancellation point for its caller.
 // Mappings stay until the process ends: threads write into their chunks without asking.
+//
+// With a ring (ring.h) chunks come back, and are handed out again.
 #pragma once
 #include <atomic>
 #include <string>
@@ -11,18 +13,18 @@
 #include "base/result.h"
 #include "base/spin_lock.h"
 #include "trace/format/layout.h"
+#include "trace/write/chunks.h"
 #include "trace/write/clock.h"
 #include "trace/write/kept_file.h"
 
 namespace tidemark::trace {
 
-// A chunk to write to: `header` is filled in by take(), the slots are zero.
-struct Chunk {
-  ChunkHeader* header = nullptr;
-  Slot* begin() const { return reinterpret_cast<Slot*>(header + 1); }
-  Slot* end() const { return begin() + kChunkSlots; }
-  explicit operator bool() const { return header != nullptr; }
-};
+class LiveBlocks;
+class Ring;
+
+// Less would hold little more than what must be there at any time; more has no use.
+inline constexpr std::uint64_t kSmallestRing = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kLargestRing = std::uint64_t{1} << 40;
 
 class File {
  public:
@@ -32,6 +34,9 @@ class File {
     Clock clock = Clock::pick();
     // Where the file's space cannot be promised (network and copy-on-write file systems), it is written here instead.
     std::string fallback_folder = "/dev/shm";
+    // Keeps the file at this size; 0: everything is kept. Then somebody must be able to say what is alive.
+    std::uint64_t ring_bytes = 0;
+    LiveBlocks* live_blocks = nullptr;
   };
 
   constexpr File() = default;
@@ -48,16 +53,36 @@ class File {
 
   const Clock& clock() const { return clock_; }
   FileHeader& header() { return *header_; }
-  // Nothing (and recording is over) when there is no more space.
-  Chunk take(ChunkKind kind, const Context& context);
+  // Null: everything is kept.
+  Ring* ring() { return ring_; }
+
+  // A chunk for events, in place of the one before, which the caller leaves for good. Nothing (and recording is over)
+  // when there is no more space.
+  Chunk take_events(const Context& context, Chunk before);
+  // A chunk for names. In a ring they have their share; nothing when that is used up.
+  Chunk take_shared();
+  // Whether names begin to be short of space: then what is long should not be said any more.
+  bool few_names_left() const { return shared_.load(std::memory_order_relaxed) > most_shared_ / 2; }
+
   void count_loss(Loss why, std::uint64_t events = 1) { add(header_->lost[static_cast<std::size_t>(why)], events); }
   void close(FileState state);
+
+  // The parts of take, for a ring. A chunk that nobody uses, all zero; nothing when there is no more space.
+  Chunk claim();
+  // From here on a reader sees it.
+  void publish(Chunk chunk, ChunkHeader head);
+  // From here on no reader sees it, and it will be claimed again.
+  void discard(Chunk chunk);
+  void stop();
+  Places& places() { return places_; }
+  std::size_t shared_chunks() const { return shared_.load(std::memory_order_relaxed); }
 
  private:
   static void add(std::uint64_t& field, std::uint64_t n) {
     std::atomic_ref(field).fetch_add(n, std::memory_order_relaxed);
   }
   Result<void> open_at(const std::string& path);
+  Result<void> start_ring(const Options& options);
   bool grow();
 
   FileHeader* header_ = nullptr;
@@ -67,6 +92,12 @@ class File {
   std::uint64_t bytes_ = 0;         // of the file
   std::byte* extent_ = nullptr;     // the newest mapping
   std::uint64_t extent_begin_ = 0;  // its place in the file
+  std::atomic<std::uint64_t> sequence_{0};
+  std::atomic<std::size_t> shared_{0};
+  std::size_t most_shared_ = ~std::size_t{0};
+  Ring* ring_ = nullptr;
+  Places places_;   // of a ring, as is
+  ChunkList free_;  // what was discarded
   bool full_ = false;
   bool relocated_ = false;
   char path_[4096] = {};

@@ -47,14 +47,14 @@ void Lane::start(File& file, std::uint32_t thread) {
 }
 
 bool Lane::next_chunk() {
-  Chunk const chunk = file_->take(ChunkKind::Events, context_);
-  if (!chunk) {
+  chunk_ = file_->take_events(context_, chunk_);
+  if (!chunk_) {
     at_ = end_ = nullptr;
     return false;
   }
-  at_ = chunk.begin();
-  end_ = chunk.end();
-  base_ticks_ = chunk.header->base_ticks;
+  at_ = chunk_.begin();
+  end_ = chunk_.end();
+  base_ticks_ = chunk_.header->base_ticks;
   return true;
 }
 
@@ -147,6 +147,19 @@ void Lane::label(std::uint64_t address, Kind kind, std::uint32_t name) {
         file_->clock().now());
 }
 
+void Lane::relabel(const Relabel& relabel) {
+  timed(relabel, file_->clock().now());
+}
+
+void Lane::still_live(const Live& block) {
+  Busy const busy(*this);
+  if (!busy) return;
+  if (room(kSlots<Live>) || next_chunk())
+    put(block);
+  else
+    file_->count_loss(Loss::NoSpace);
+}
+
 void Lane::device_use(const DeviceUse& use) {
   timed(use, file_->clock().now());
 }
@@ -200,6 +213,7 @@ void Lane::phase(Phase p) {
 
 void Lane::step(std::uint64_t s) {
   context_.step = s;
+  context_.stepped = 1;
   timed(Step{.step = s}, file_->clock().now());
 }
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "trace/format/record.h"
+#include "trace/format/ring.h"
 #include "trace/write/file.h"
 
 namespace tidemark::trace {
@@ -36,6 +36,9 @@ class Lane {
   void alloc_at(const Block& block, std::uint64_t ticks);
   void free_at(const Block& block, std::uint64_t ticks);
   void label(std::uint64_t address, Kind kind, std::uint32_t name);
+  // In place of a label in a ring; and a block whose free failed.
+  void relabel(const Relabel& relabel);
+  void still_live(const Live& block);
   void device_use(const DeviceUse& use);
   void failure(const Failure& failure);
   void kernel_at(const Kernel& kernel, std::uint64_t start_ticks);
@@ -72,6 +75,7 @@ class Lane {
 
   Slot* at_ = nullptr;
   Slot* end_ = nullptr;
+  Chunk chunk_;
   std::uint64_t base_ticks_ = 0;
   File* file_ = nullptr;
   Context context_;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that was ever allocated, added up by step, layer, kind, phase, class and device: of a ring what was folded and
+// what is still there, to the byte what a trace that keeps everything would give. (Kinds are in it where the program
+// gives them to a ring: a trace that keeps everything has them with its blocks.)
+#pragma once
+#include <vector>
+
+#include "trace/read/trace.h"
+
+namespace tidemark::trace {
+
+struct Sums {
+  unsigned width = 0;          // rows are of 2^width steps each
+  unsigned step_width = 0;     // and those of `steps`
+  std::vector<Sum> rows;       // each key once; without rows of nothing
+  std::vector<StepSum> steps;  // by step; what is before the first step is the last one, if there is any of it
+};
+
+// Reads all events.
+Sums sum_up(const Trace& trace);
+
+}  // namespace tidemark::trace
