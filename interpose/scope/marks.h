@@ -47,8 +47,7 @@ class Marks {
   // Closes what others have ended, of which still_open(id) is false; true when something was closed.
   template <class F>
   bool settle(F still_open) {
-    disturbed_.store(false, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    disturbed_.exchange(false, std::memory_order_acquire);
     bool closed = false;
     for (std::size_t i = layers(); i > 0; --i)
       if (ended(layers_[i - 1].owner, still_open)) closed = remove_layer(i);

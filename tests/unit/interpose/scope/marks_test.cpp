@@ -27,8 +27,8 @@ class MarksTest : public testing::Test {
 
   trace::Folder folder_;
   trace::File& file_ = trace::make_file(folder_.file("a.tide"));
-  trace::Dictionary& names_ = *new trace::Dictionary;
-  Marks& marks_ = *new Marks();
+  trace::Dictionary names_;
+  Marks marks_{};
 };
 
 TEST_F(MarksTest, LayersNestByDots) {

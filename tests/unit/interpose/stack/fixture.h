@@ -70,8 +70,8 @@ class StackTest : public testing::Test {
   static inline StackTest* current = nullptr;
   trace::Folder folder_;
   trace::File& file_ = trace::make_file(folder_.file("a.tide"));
-  trace::Dictionary& names_ = *new trace::Dictionary;  // its tables are mapped until the end
-  Stacks* stacks_ = new Stacks;
+  trace::Dictionary names_;
+  std::unique_ptr<Stacks> stacks_ = std::make_unique<Stacks>();
   std::uint32_t id_ = 0;
   static inline Found found_;
 };

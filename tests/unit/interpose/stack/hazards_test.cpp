@@ -252,21 +252,23 @@ TEST_F(Hazard, SixteenThreadsGetTheirOwnStacksWhileCodeIsForgotten) {
     std::uint32_t id;
     Addresses frames;
   };
-  static thread_local Result result;
+  static constinit thread_local Result* result = nullptr;
   static Stacks* shared;
   static trace::Dictionary* shared_names;
-  shared = stacks_;
+  shared = stacks_.get();
   shared_names = &names_;
   Call const look_here = [] {
     static thread_local Found found;
     by_compiler(found);
-    result = {shared->here(*shared_names), Addresses(found.at + 2, found.at + found.count)};
+    *result = {shared->here(*shared_names), Addresses(found.at + 2, found.at + found.count)};
   };
   std::vector<std::vector<Result>> results(kThreads);
   std::atomic<int> running{kThreads};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
+      Result mine;
+      result = &mine;
       for (int i = 0; i < kRounds; ++i) {
         switch ((i + t) % 4) {
           case 0: kShapesO2.deep(look_here, i % 40); break;
@@ -274,7 +276,7 @@ TEST_F(Hazard, SixteenThreadsGetTheirOwnStacksWhileCodeIsForgotten) {
           case 2: kShapesO2FramePointer.variable(look_here, 5000); break;
           default: kShapesO2.through_library(look_here); break;
         }
-        results[static_cast<std::size_t>(t)].push_back(result);
+        results[static_cast<std::size_t>(t)].push_back(mine);
       }
       --running;
     });

@@ -99,7 +99,7 @@ TEST_F(Stack, EveryFrameLiesInAnObjectOfTheTrace) {
 }
 
 TEST_F(Stack, FramesOfTheObjectThatIsOursAreLeftOut) {
-  Stacks& stacks = *new Stacks;
+  Stacks stacks;
   ASSERT_TRUE(stacks.start(file_, reinterpret_cast<const void*>(&kShapesO2)).ok());
   Addresses const found = frames(stacks.here(names_));
   ASSERT_FALSE(found.empty());

@@ -56,8 +56,8 @@ class SymbolsTest : public testing::Test {
   static inline SymbolsTest* current = nullptr;
   Folder folder_;
   File& file_ = make_file(folder_.file("a.tide"));
-  Dictionary& names_ = *new Dictionary;
-  interpose::Stacks* stacks_ = new interpose::Stacks;
+  Dictionary names_;
+  std::unique_ptr<interpose::Stacks> stacks_ = std::make_unique<interpose::Stacks>();
   std::uint32_t id_ = 0;
   const int* lines_ = nullptr;
 };
