@@ -52,7 +52,8 @@ CUresult asked(const Request& request, const Place& place, CUresult result, Allo
   made.is_handle = request.holder != nullptr;
   made.context = place.context;
   made.stream = reinterpret_cast<std::uint64_t>(request.stream);
-  if (trace::space_of(made.block_class) == trace::Space::Physical) made.context = 0;  // it outlives its context
+  // They are the device's and outlive the context.
+  if (made.block_class == trace::Class::Physical || made.block_class == trace::Class::Pool) made.context = 0;
   if (trace::on_device(made.block_class) && place.context != 0) {
     devices().sample(place.device);
     if (request.undo != nullptr && above_limit(place.device) && request.undo(made) == CUDA_SUCCESS) {

@@ -52,7 +52,7 @@ AuditedBlock audited(std::uint64_t address, const Owned& block, Registry& regist
                    .size_bytes = block.size_bytes,
                    .block_class = block.block_class,
                    .device = block.device,
-                   .doubtful = block.is_handle};
+                   .doubt = block.is_handle ? Doubt::Before : Doubt::None};
   if (block.block_class == trace::Class::Mapping)
     if (auto const physical = registry.find(trace::Space::Physical, block.parent)) out.device = physical->device;
   return out;
@@ -164,7 +164,8 @@ void Recorder::record_free(trace::Lane& to, std::uint64_t address, const Owned& 
 
 void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
   if (!leaving.known) {
-    if (cupti_audits() && leaving.address != 0) cupti_audit().released({.address = leaving.address, .doubtful = true});
+    if (cupti_audits() && leaving.address != 0)
+      cupti_audit().released({.address = leaving.address, .doubt = Doubt::Before});
     return;
   }
   count_out(leaving.block);
@@ -198,7 +199,7 @@ void Recorder::context_ended(std::uint64_t context, std::uint64_t ticks) {
     count_out(found[i].block);
     if (cupti_audits()) {
       AuditedBlock block = audited(found[i].address, found[i].block, registry_);
-      block.doubtful = true;
+      block.doubt = Doubt::Context;
       cupti_audit().released(block);
     }
     if (trace::Lane* const to = lane()) record_free(*to, found[i].address, found[i].block, ticks);

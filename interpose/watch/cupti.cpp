@@ -53,12 +53,31 @@ bool wait_for(Word& word, long ns) {
   return word.load(std::memory_order_acquire) != 0;
 }
 
+// CUPTI may call from inside of any call of the program's; a handler that interrupted us and made another would wait
+// for itself.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  SignalsHeld const held;
   *buffer = buffers.give();
   *size = *buffer != nullptr ? CuptiBuffers::kBytes : 0;
   *most_records = 0;
 }
 void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  SignalsHeld const held;
   if (buffers.take_back(buffer, valid) >= kWakeAt && wake.load(std::memory_order_relaxed) == 0) announce(wake);
 }
 
@@ -124,8 +143,8 @@ void conclude(const Rounds& rounds) {
   if (given_up.load(std::memory_order_acquire)) return;
   for (auto const& [key, value] : cupti_facts(end)) recorder().names().fact(key, value);
   if (audit_word(end) == "differs")
-    say("tidemark", "CUPTI tells " + std::to_string(end.verdict.unmatched()) +
-                        " memory operations otherwise than the trace; which: the fact cupti.audit.samples");
+    say("tidemark", "CUPTI and the trace differ in " + std::to_string(end.verdict.unmatched()) +
+                        " memory operations; the fact cupti.audit.samples names some");
 }
 
 void watch() {

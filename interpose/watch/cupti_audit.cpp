@@ -19,20 +19,19 @@ constexpr std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
   return h ^ h >> 32;
 }
 
-enum class Sight : std::uint8_t { Told, Doubtful, Untold };
+// Whether CUPTI may tell blocks of a class at all.
+bool in_sight(trace::Class c) {
+  return c != trace::Class::Physical && c != trace::Class::Reservation && c != trace::Class::Graph &&
+         c != trace::Class::Tensor;
+}
 
-// What CUPTI says of our classes.
-Sight sight_of(trace::Class c) {
+Doubt doubt_of(trace::Class c) {
   switch (c) {
-    case trace::Class::Device:
-    case trace::Class::Pool:
-    case trace::Class::Managed:
-    case trace::Class::Pinned: return Sight::Told;
-    case trace::Class::Registered:
-    case trace::Class::Array:
-    case trace::Class::Mapping:
-    case trace::Class::Imported: return Sight::Doubtful;
-    default: return Sight::Untold;
+    case trace::Class::Registered: return Doubt::Registered;
+    case trace::Class::Array: return Doubt::Array;
+    case trace::Class::Mapping: return Doubt::Mapping;
+    case trace::Class::Imported: return Doubt::Imported;
+    default: return Doubt::None;
   }
 }
 
@@ -78,12 +77,15 @@ void Audit::add(const Operation& operation, Side side, Side other) {
       return;
     }
     agree(operation);
+    Doubt const doubt = mine ? operation.doubt : found->operation.doubt;
+    told_[static_cast<std::size_t>(doubt)] = true;
     if (--(found->*other) != 0) return;
-    if (!mine && found->operation.doubtful) --doubtful_;
+    if (!mine && doubt != Doubt::None) --doubtful_;
     waiting_.erase(k);
     return;
   }
-  if (mine && operation.doubtful && doubtful_ >= kMostDoubtful) {
+  bool const doubtful = mine && operation.doubt != Doubt::None;
+  if (doubtful && doubtful_ >= kMostDoubtful) {
     ++unseen_;
     return;
   }
@@ -94,17 +96,16 @@ void Audit::add(const Operation& operation, Side side, Side other) {
   }
   fresh->operation = operation;
   fresh->*side = 1;
-  if (mine && operation.doubtful) ++doubtful_;
+  if (doubtful) ++doubtful_;
 }
 
 void Audit::ours(const AuditedBlock& block, bool released) {
-  Sight const sight = sight_of(block.block_class);
-  if (sight == Sight::Untold) return;
+  if (!in_sight(block.block_class)) return;
   add({.address = block.block_class == trace::Class::Array ? 0 : block.address,
        .size_bytes = block.size_bytes,
        .row = row_of(block.block_class, block.device),
        .released = released,
-       .doubtful = block.doubtful || sight == Sight::Doubtful},
+       .doubt = block.doubt != Doubt::None ? block.doubt : doubt_of(block.block_class)},
       &Waiting::ours, &Waiting::cupti);
 }
 
@@ -164,7 +165,9 @@ Audit::Verdict Audit::verdict() {
             .overflowed = overflowed_};
   for (Row& row : v.rows) row.allocations = row.agreeing;
   waiting_.for_each([&](std::uint64_t, const Waiting& w) {
-    if (w.ours != 0 && w.operation.doubtful) {
+    auto const doubt = static_cast<std::size_t>(w.operation.doubt);
+    bool const expected = w.operation.doubt == Doubt::None || (w.operation.doubt != Doubt::Before && told_[doubt]);
+    if (w.ours != 0 && !expected) {
       v.unseen += w.ours;
       return;
     }

@@ -5,9 +5,9 @@
 // full. So an operation waits here until the other side has told it too. What still waits at the end was told by one
 // side alone. Any thread; memory of its own.
 //
-// Not everything is told twice. CUPTI knows addresses, so physical blocks and reservations are out of its sight.
-// Mappings, imported and registered memory and arrays it may tell or not: ours alone, they are no difference. Variables
-// of modules and memory of graphs are told by CUPTI alone, and counted apart.
+// Not everything is told twice. CUPTI knows addresses, so physical blocks and reservations are out of its sight. Some
+// kinds of operations it may tell or not, by its version: as long as it has told none of a kind, ours alone are no
+// difference. Variables of modules and memory of graphs are told by CUPTI alone, and counted apart.
 //
 // Equation, for each device and for host memory: allocations = agreeing + ours alone + CUPTI's alone.
 #pragma once
@@ -24,13 +24,25 @@ namespace tidemark::interpose {
 
 struct MemoryRecord;
 
+// Why CUPTI need not tell an operation.
+enum class Doubt : std::uint8_t {
+  None,
+  Before,   // a block from before it was asked, or one that has no address: it is never missed
+  Context,  // a block that went with its context
+  Registered,
+  Array,
+  Mapping,
+  Imported,
+};
+inline constexpr std::size_t kDoubtCount = 7;
+
 // An operation of ours.
 struct AuditedBlock {
   std::uint64_t address = 0;
   std::uint64_t size_bytes = 0;  // 0 with a release: not known
   trace::Class block_class = trace::Class::Device;
   std::uint8_t device = 0;
-  bool doubtful = false;  // CUPTI need not tell it: a block from before, or one that went with its context
+  Doubt doubt = Doubt::None;  // beyond that of its class
 };
 
 class Audit {
@@ -57,7 +69,7 @@ class Audit {
   struct Verdict {
     std::array<Row, kDevices + 1> rows{};
     std::uint64_t releases = 0, releases_agreeing = 0;
-    std::uint64_t unseen = 0;        // ours, of the kinds that CUPTI need not tell
+    std::uint64_t unseen = 0;        // ours, of the kinds that CUPTI does not tell
     std::uint64_t static_bytes = 0;  // variables of modules
     std::uint64_t graph_operations = 0;
     bool overflowed = false;  // too much waited: what came later was not compared
@@ -79,7 +91,7 @@ class Audit {
     std::uint32_t correlation = 0;
     std::uint8_t row = 0;
     bool released = false;
-    bool doubtful = false;
+    Doubt doubt = Doubt::None;
   };
   struct Waiting {
     Operation operation;
@@ -96,7 +108,8 @@ class Audit {
   AddressMap<Waiting> waiting_;
   std::array<Row, kDevices + 1> rows_{};
   std::uint64_t releases_ = 0, unseen_ = 0, static_bytes_ = 0, graph_operations_ = 0;
-  std::size_t doubtful_ = 0;  // of ours, waiting
+  std::array<bool, kDoubtCount> told_{};  // CUPTI does tell them
+  std::size_t doubtful_ = 0;              // of ours, waiting
   bool overflowed_ = false;
 };
 

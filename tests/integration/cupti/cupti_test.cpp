@@ -224,6 +224,14 @@ TEST_F(Cupti, WhatGoesWithItsContextAgrees) {
   EXPECT_EQ(fact("cupti.audit.releases"), "2");
 }
 
+TEST_F(Cupti, AContextDoesNotTakeThePoolsMemoryWithIt) {
+  record("pools", {{"TIDEMARK_CUPTI", "1"}});
+  expect_agreement();
+  EXPECT_EQ(fact("cupti.audit.releases"), "2");
+  record("resets", {{"TIDEMARK_CUPTI", "1"}, {"SOFTGPU_DRY_RUN", "0"}});
+  expect_agreement();
+}
+
 // Where a granule of the driver's goes beyond the limit, the block is made and given back: the program never had it,
 // but CUPTI has seen it come and go.
 TEST_F(Cupti, WhatALimitTookBackIsNoDifference) {
@@ -363,7 +371,7 @@ TEST_F(Cupti, AnAuditThatHeardNothingDiffers) {
   EXPECT_EQ(fact("cupti.audit.difference_bytes"), "-4000");
   EXPECT_NE(fact("cupti.audit.samples").find("the account alone: 1 allocation of 4000 bytes"), std::string::npos)
       << fact("cupti.audit.samples");
-  EXPECT_NE(ended.errors.find("tidemark: CUPTI tells 2 memory operations otherwise than the trace"), std::string::npos)
+  EXPECT_NE(ended.errors.find("tidemark: CUPTI and the trace differ in 2 memory operations"), std::string::npos)
       << ended.errors;
 }
 

@@ -186,6 +186,33 @@ int contexts() {
   return training();
 }
 
+// Memory of a pool is the device's, not the context's in which it was asked for.
+int pools() {
+  CUdevice device = 0;
+  CUcontext first = nullptr, second = nullptr;
+  CUdeviceptr plain = 0, pooled = 0;
+  CHECK(cuInit(0));
+  CHECK(cuDeviceGet(&device, 0));
+  CHECK(cuCtxCreate(&second, nullptr, 0, device));
+  CHECK(cuCtxCreate(&first, nullptr, 0, device));
+  CHECK(cuMemAlloc(&plain, 100));
+  CHECK(cuMemAllocAsync(&pooled, 200, nullptr));
+  CHECK(cuCtxDestroy(first));
+  CHECK(cuCtxSetCurrent(second));
+  CHECK(cuMemFree(pooled));
+  CHECK(cuCtxDestroy(second));
+  return 0;
+}
+
+// The runtime forgets everything, and goes on.
+int resets() {
+  void *plain = nullptr, *pooled = nullptr;
+  CHECK(cudaMalloc(&plain, 100));
+  CHECK(cudaMallocAsync(&pooled, 200, nullptr));
+  CHECK(cudaDeviceReset());
+  return training();
+}
+
 // Odd sizes until there is no more.
 int until_full() {
   std::vector<void*> blocks;
@@ -291,7 +318,9 @@ int main(int argc, char** argv) {
                           {"long_run", long_run},
                           {"killed", killed},
                           {"brings_cupti", brings_cupti},
-                          {"until_full", until_full}};
+                          {"until_full", until_full},
+                          {"pools", pools},
+                          {"resets", resets}};
   for (Scene const& scene : scenes)
     if (argc == 2 && std::strcmp(argv[1], scene.name) == 0) {
       int const sum = scene.play();
