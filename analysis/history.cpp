@@ -61,7 +61,8 @@ class Builder {
   void apply(const trace::OrderedEvent& e) {
     now_ = trace_.nanoseconds(e.event.ticks);
     switch (e.event.type) {
-      case Event::Type::Alloc: on_alloc(e); break;
+      case Event::Type::Alloc:
+      case Event::Type::Live: on_alloc(e); break;
       case Event::Type::Free: on_free(e); break;
       case Event::Type::Label: on_label(e); break;
       case Event::Type::Step: on_step(e.event); break;

@@ -112,7 +112,7 @@ inline constexpr std::uint32_t kChunkMagic = 0x43444954;  // "TIDC"
 struct ChunkHeader {
   std::uint32_t magic = 0;
   ChunkKind kind = ChunkKind::None;
-  std::uint8_t reserved8 = 0;
+  std::uint8_t has_live = 0;  // of events: 1 when a Live is among them
   std::uint16_t reserved16 = 0;
   std::uint64_t sequence = 0;    // order in which chunks were taken, over all threads, from 1
   std::uint64_t base_ticks = 0;  // the time base that the first records count from

@@ -10,8 +10,8 @@
 
 namespace tidemark::trace {
 
-// A block that is alive, with all that is known of it. In a checkpoint; in a chunk of events it says that a free
-// failed: the block is there after all, though a checkpoint meanwhile may have missed it.
+// A block that is alive, with all that is known of it. In a checkpoint; in a chunk of events, behind a TimeBase, it says
+// that a free failed: the block is there after all, though a checkpoint meanwhile may have missed it.
 struct Live {
   static constexpr Tag kTag = Tag::Live;
   std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), slots : 8 = 4, block_class : 4 = 0, generation : 8 = 0,

@@ -128,8 +128,11 @@ bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
     case Tag::Label: return event(decode<Label>(at));
     case Tag::Relabel: return slots == kSlots<Relabel> && event(decode<Relabel>(at));
     case Tag::Live:
-      if (slots == kSlots<Live>) out = event_of(decode<Live>(at));
-      return slots == kSlots<Live>;
+      if (slots != kSlots<Live>) return false;
+      out = event_of(decode<Live>(at));
+      out.ticks = base_;
+      out.context.thread = context_.thread;
+      return true;
     case Tag::DeviceUse: return event(decode<DeviceUse>(at));
     case Tag::Failure: return event(decode<Failure>(at));
     case Tag::Kernel:

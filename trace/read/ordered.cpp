@@ -2,10 +2,13 @@
 #include "trace/read/ordered.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace tidemark::trace {
 namespace {
 
+// A ring does not know who owned a served address before, unless it was live: then the wait for him is shorter.
+constexpr std::uint64_t kShorter = 64;
 // In honest traces a head is looked at two or three times; a bound keeps the work linear in all others.
 constexpr int kTries = 64;
 constexpr std::uint64_t kForever = ~std::uint64_t{0};
@@ -35,7 +38,7 @@ Ordered::Addresses& Ordered::addresses_of(Class c) {
 
 // Where the address of a block's event stands; one is made for an allocation.
 Ordered::Address* Ordered::address_of(const Event& e) {
-  if (e.type == Event::Type::Alloc) return &addresses_of(e.block_class)[e.address];
+  if (e.type == Event::Type::Alloc || e.type == Event::Type::Live) return &addresses_of(e.block_class)[e.address];
   if (e.type != Event::Type::Free) return nullptr;
   Addresses& addresses = addresses_of(e.block_class);
   auto const found = addresses.find(e.address);
@@ -59,8 +62,50 @@ std::optional<std::uint64_t> Ordered::awaited_by(const Event& e, const Address* 
   return std::nullopt;
 }
 
-Ordered::Ordered(const Trace& trace) : trace_(trace), patience_ticks_(patience_ticks(trace.header())) {
+Ordered::Ordered(const Trace& trace)
+    : trace_(trace), base_(trace.past().base()), patience_ticks_(patience_ticks(trace.header())) {
+  if (base_ != nullptr) open_past(trace.past());
   open_lanes();
+}
+
+void Ordered::open_past(const Past& past) {
+  Lane& lane = lanes_.emplace_back();
+  lane.first = past.events();
+  // Blocks that came while the checkpoint was taken have their events.
+  for (Live const& block : base_->blocks)
+    if (block.ticks < base_->begin_ticks) lane.first.push_back(event_of(block));
+  find_missed(lane.first);
+  std::stable_sort(lane.first.begin(), lane.first.end(),
+                   [](const Event& a, const Event& b) { return a.ticks < b.ticks; });
+}
+
+// Blocks that a checkpoint missed because a free was under way that failed: a Live says so later.
+void Ordered::find_missed(std::vector<Event>& blocks) const {
+  std::set<std::tuple<Space, std::uint64_t, std::uint64_t>> seen;
+  auto const key = [](const Event& e) { return std::tuple(space_of(e.block_class), e.address, e.start_ticks); };
+  for (std::size_t i = 0; i < trace_.event_chunks(); ++i) {
+    if (trace_.chunk_head(i).has_live == 0) continue;
+    if (seen.empty())
+      for (Event const& e : blocks) seen.insert(key(e));
+    ChunkReader reader = trace_.read_chunk(i);
+    for (Event e; reader.next(e);) {
+      if (e.type != Event::Type::Live || e.ticks < base_->begin_ticks || e.start_ticks >= base_->begin_ticks) continue;
+      if (!seen.insert(key(e)).second) continue;
+      e.ticks = e.start_ticks;
+      blocks.push_back(e);
+    }
+  }
+}
+
+// Whether the checkpoint says what came of it.
+bool Ordered::in_base(const Event& e) const {
+  if (base_ == nullptr || e.ticks >= base_->begin_ticks) return false;
+  return e.type != Event::Type::DeviceUse && e.type != Event::Type::Failure && e.type != Event::Type::Kernel;
+}
+
+// A block that was freed while the checkpoint was taken may not be in it.
+bool Ordered::explained(const Event& e) const {
+  return base_ != nullptr && e.ticks <= base_->end_ticks + (e.generation == 0 ? 0 : patience_ticks_);
 }
 
 // Chunks belong together by the thread that took them. A thread that goes on in another one's chunk and then takes one
@@ -77,12 +122,23 @@ void Ordered::open_lanes() {
     if (advance(lanes_[i])) queue(i);
 }
 
+bool Ordered::next_of(Lane& lane) {
+  if (lane.next_first < lane.first.size()) {
+    lane.head = lane.first[lane.next_first++];
+    return true;
+  }
+  do {
+    while (!lane.reader.next(lane.head)) {
+      if (lane.next_chunk == lane.chunks.size()) return false;
+      lane.reader = trace_.read_chunk(lane.chunks[lane.next_chunk++]);
+    }
+  } while (in_base(lane.head));
+  return true;
+}
+
 bool Ordered::advance(Lane& lane) {
   lane.tries = 0;
-  while (!lane.reader.next(lane.head)) {
-    if (lane.next_chunk == lane.chunks.size()) return false;
-    lane.reader = trace_.read_chunk(lane.chunks[lane.next_chunk++]);
-  }
+  if (!next_of(lane)) return false;
   lane.ticks = std::max(lane.ticks, lane.head.ticks);
   return true;
 }
@@ -95,7 +151,9 @@ void Ordered::queue(std::uint32_t lane) {
 void Ordered::wait(std::uint32_t lane, std::uint64_t awaited) {
   Lane& l = lanes_[lane];
   // Stamps of observed blocks are in order: nothing but an equal stamp can be missing.
-  std::uint64_t const longest = l.head.generation == 0 ? 0 : patience_ticks_;
+  Address const* const known = address_of(l.head);
+  bool const unknown = base_ != nullptr && (known == nullptr || known->served == 0);
+  std::uint64_t const longest = l.head.generation == 0 ? 0 : unknown ? patience_ticks_ / kShorter : patience_ticks_;
   l.deadline = l.ticks > kForever - longest ? kForever : l.ticks + longest;
   l.awaited = awaited;
   deadlines_.emplace(l.deadline, lane);
@@ -149,7 +207,9 @@ bool Ordered::take(std::uint32_t lane, bool patient, OrderedEvent& out) {
   now_ = std::max(now_, l.ticks);
   out.event = l.head;
   out.event.ticks = now_;
-  if (l.head.type == Event::Type::Alloc && known->live) {
+  bool const begins = l.head.type == Event::Type::Alloc || l.head.type == Event::Type::Live;
+  bool const again = l.head.type == Event::Type::Live && known->live && known->born == l.head.start_ticks;
+  if (begins && known->live && !again) {
     // Nobody can own an address that is somebody's: the free of the block before is missing. It is delivered here, and
     // the allocation stays for the next call.
     ++oddities_.allocations_of_live;
@@ -166,9 +226,13 @@ bool Ordered::take(std::uint32_t lane, bool patient, OrderedEvent& out) {
 bool Ordered::apply(const Event& e, Address* known, OrderedEvent& out) {
   switch (e.type) {
     case Event::Type::Alloc: begin_owner(e, *known, out); return true;
+    case Event::Type::Live:
+      if (known->live) return false;  // the checkpoint did not miss it
+      begin_owner(e, *known, out);
+      return true;
     case Event::Type::Free:
       if (awaited_by(e, known)) {
-        ++oddities_.frees_without_allocation;
+        if (!explained(e)) ++oddities_.frees_without_allocation;
         return false;
       }
       end_owner(e.address, *known, out);
@@ -180,6 +244,7 @@ bool Ordered::apply(const Event& e, Address* known, OrderedEvent& out) {
 
 void Ordered::begin_owner(const Event& e, Address& known, OrderedEvent& out) {
   known.block = out.block = blocks_++;
+  known.born = e.type == Event::Type::Live ? e.start_ticks : e.ticks;
   known.owner = e.generation;
   if (e.generation != 0) known.served = e.generation;
   known.live = true;
@@ -203,7 +268,7 @@ bool Ordered::apply_label(const Event& e, OrderedEvent& out) {
     out.block = found->second.block;
     return true;
   }
-  ++oddities_.labels_without_block;
+  if (!explained(e)) ++oddities_.labels_without_block;
   return false;
 }
 

@@ -10,8 +10,12 @@
 //     Equal stamps: what belongs to the older block comes first.
 // Waiting ends after kPatience: the predecessor may be among the events that were lost.
 //
-// Invariant of what comes out, whatever the file holds: an allocation is of an address that is not live, a free of one
-// that is, and times never go back. What does not fit is counted, not delivered; see Oddities.
+// Of a ring the order begins with what its checkpoint says: each block that was alive comes as a Live, at the time of
+// its allocation, and then come the events from the checkpoint's beginning on. What is missing is what was freed while
+// the checkpoint was taken: the account is whole from its end on.
+//
+// Invariant of what comes out, whatever the file holds: an allocation or a Live is of an address that is not live, a
+// free of one that is, and times never go back. What does not fit is counted, not delivered; see Oddities.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -35,7 +39,7 @@ struct Oddities {
 
 struct OrderedEvent {
   Event event;              // its ticks never go back
-  std::uint64_t block = 0;  // of Alloc, Free and Label: blocks are counted from 0 in the order of their allocations
+  std::uint64_t block = 0;  // of Alloc, Live, Free and Label: blocks are counted from 0 in the order in which they come
 };
 
 class Ordered {
@@ -51,8 +55,10 @@ class Ordered {
   const Oddities& oddities() const { return oddities_; }
 
  private:
-  // One thread's events: its chunks, one after the other.
+  // One thread's events: its chunks, one after the other. Or what a ring begins with.
   struct Lane {
+    std::vector<Event> first;
+    std::size_t next_first = 0;
     std::vector<std::uint32_t> chunks;
     std::size_t next_chunk = 0;
     ChunkReader reader;
@@ -70,6 +76,7 @@ class Ordered {
   };
   struct Address {
     std::uint64_t block = 0;  // the latest
+    std::uint64_t born = 0;   // when it was allocated
     std::uint8_t owner = 0;   // its generation
     std::uint8_t served = 0;  // the latest generation that was not 0
     bool live = false;
@@ -77,6 +84,11 @@ class Ordered {
   using Addresses = std::unordered_map<std::uint64_t, Address>;
 
   void open_lanes();
+  void open_past(const Past& past);
+  void find_missed(std::vector<Event>& blocks) const;
+  bool next_of(Lane& lane);
+  bool in_base(const Event& e) const;
+  bool explained(const Event& e) const;
   bool advance(Lane& lane);
   void queue(std::uint32_t lane);
   void wait(std::uint32_t lane, std::uint64_t awaited);
@@ -92,6 +104,7 @@ class Ordered {
   Addresses& addresses_of(Class c);
 
   const Trace& trace_;
+  const Base* base_;  // null: the events begin with the trace
   std::uint64_t patience_ticks_;
   std::vector<Lane> lanes_;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> heads_;

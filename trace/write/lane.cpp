@@ -151,13 +151,15 @@ void Lane::relabel(const Relabel& relabel) {
   timed(relabel, file_->clock().now());
 }
 
-void Lane::still_live(const Live& block) {
+// Its own time is that of its allocation; when it was seen is the base that stands before it.
+void Lane::still_live_at(const Live& block, std::uint64_t ticks) {
   Busy const busy(*this);
   if (!busy) return;
-  if (room(kSlots<Live>) || next_chunk())
-    put(block);
-  else
-    file_->count_loss(Loss::NoSpace);
+  if (!room(kSlots<Live>) && !next_chunk()) return file_->count_loss(Loss::NoSpace);
+  std::atomic_ref(chunk_.header->has_live).store(1, std::memory_order_release);
+  put(TimeBase{.ticks = ticks});
+  base_ticks_ = ticks;
+  put(block);
 }
 
 void Lane::device_use(const DeviceUse& use) {

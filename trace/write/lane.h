@@ -36,9 +36,9 @@ class Lane {
   void alloc_at(const Block& block, std::uint64_t ticks);
   void free_at(const Block& block, std::uint64_t ticks);
   void label(std::uint64_t address, Kind kind, std::uint32_t name);
-  // In place of a label in a ring; and a block whose free failed.
+  // In place of a label in a ring; and, there too, a block whose free failed.
   void relabel(const Relabel& relabel);
-  void still_live(const Live& block);
+  void still_live_at(const Live& block, std::uint64_t ticks);
   void device_use(const DeviceUse& use);
   void failure(const Failure& failure);
   void kernel_at(const Kernel& kernel, std::uint64_t start_ticks);

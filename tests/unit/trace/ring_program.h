@@ -45,10 +45,11 @@ class Model : public LiveBlocks {
     block.ticks = clock.now_ordered();
     s.at[block.address] = block;
   }
-  void put_back(const ModelBlock& block) {
+  std::uint64_t put_back(const ModelBlock& block, const Clock& clock) {
     Shard& s = shard(block.address);
     std::scoped_lock const guard(s.lock);
     s.at[block.address] = block;
+    return clock.now_ordered();
   }
   // Any block of a shard, and when it was taken out.
   bool take(std::uint64_t random, ModelBlock& out, std::uint64_t& ticks, const Clock& clock) {
@@ -169,12 +170,12 @@ class Actor {
   }
 
   void release() {
+    update_step();  // first: each lane has a stamp of its own for it
     ModelBlock block;
     std::uint64_t ticks = 0;
     if (!pair_.model.take(random_(), block, ticks, clock())) return;
     --pair_.model.blocks;
     if (on_device(block.block_class)) count(0 - live_bytes_of(block.size_bytes), 0 - block.size_bytes);
-    update_step();
     for_each_lane([&](Lane& lane, File&) {
       lane.free_at({.address = block.address, .block_class = block.block_class}, ticks);
     });
@@ -186,8 +187,8 @@ class Actor {
     std::uint64_t ticks = 0;
     if (!pair_.model.take(random_(), block, ticks, clock())) return;
     for (int i = 0; i < 300; ++i) act_small();  // meanwhile checkpoints are taken
-    pair_.model.put_back(block);
-    if (pair_.ring != nullptr) ring_.still_live(block.live());
+    std::uint64_t const now = pair_.model.put_back(block, clock());
+    if (pair_.ring != nullptr) ring_.still_live_at(block.live(), now);
   }
 
   void label() {
