@@ -7,7 +7,8 @@
 
 namespace tidemark::analysis {
 
-// Gives the first `count` rows of Anatomy::by_stack their frames, and their innermost function as a name.
+// Gives the first `count` rows of Anatomy::by_stack their frames, without those of CUDA's own libraries at the inner
+// end, and the first of them as a name.
 void name_stacks(const trace::Trace& trace, trace::Symbols& symbols, Anatomy& anatomy, std::size_t count);
 
 }  // namespace tidemark::analysis
