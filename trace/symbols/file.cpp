@@ -129,27 +129,44 @@ std::vector<SymbolFrame> SymbolFile::look_up(std::uint64_t address) {
   GElf_Sym symbol;
   if (const char* const name = dwfl_module_addrinfo(module_, call, &within, &symbol, nullptr, nullptr, nullptr))
     frame.function = demangled(name);
-  if (Dwfl_Line* const line = dwfl_module_getsrc(module_, call)) {
-    int number = 0;
-    if (const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr)) {
-      frame.file = file;
-      frame.line = static_cast<std::uint32_t>(number);
-    }
+  // elfutils also answers with what stands before an address that nothing is known of.
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* const unit = dwfl_module_addrdie(module_, call, &bias);
+  if (unit != nullptr && dwarf_haspc(unit, call - bias) > 0) {
+    set_place(call, frame);
+    add_inlined(*unit, call - bias, frames);
   }
-  add_inlined(call, frames);
+  if (frames.back().function.empty() && returns_from_signal(call)) frames.back().function = "(signal handler)";
   for (SymbolFrame& f : frames)
     if (f.function.empty()) f.missing = NoSymbol::Stripped;
   return frames;
 }
 
+void SymbolFile::set_place(std::uint64_t address, SymbolFrame& frame) {
+  Dwfl_Line* const line = dwfl_module_getsrc(module_, address);
+  int number = 0;
+  const char* const file = line == nullptr ? nullptr : dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+  if (file == nullptr) return;
+  frame.file = file;
+  frame.line = static_cast<std::uint32_t>(number);
+}
+
+// Where a handler returns to: code of the C library that has no name of its own.
+bool SymbolFile::returns_from_signal(std::uint64_t address) {
+  Dwarf_Addr bias = 0;
+  Dwarf_CFI* const tables = dwfl_module_eh_cfi(module_, &bias);
+  Dwarf_Frame* row = nullptr;
+  if (tables == nullptr || dwarf_cfi_addrframe(tables, address - bias, &row) != 0) return false;
+  std::unique_ptr<Dwarf_Frame, Release> const owned(row);
+  bool signal = false;
+  return dwarf_frame_info(row, nullptr, nullptr, &signal) >= 0 && signal;
+}
+
 // From the innermost outwards: each inlined function takes the place that was found so far, and leaves the one that it
 // was called from to the function around it.
-void SymbolFile::add_inlined(std::uint64_t address, std::vector<SymbolFrame>& frames) {
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias);
-  if (unit == nullptr) return;
+void SymbolFile::add_inlined(Dwarf_Die& unit, std::uint64_t address, std::vector<SymbolFrame>& frames) {
   Dwarf_Die* scopes = nullptr;
-  int const count = dwarf_getscopes(unit, address - bias, &scopes);
+  int const count = dwarf_getscopes(&unit, address, &scopes);
   std::unique_ptr<Dwarf_Die, Release> const owned(count > 0 ? scopes : nullptr);
   for (int i = 0; i < count; ++i) {
     int const tag = dwarf_tag(&scopes[i]);
@@ -161,7 +178,7 @@ void SymbolFile::add_inlined(std::uint64_t address, std::vector<SymbolFrame>& fr
     SymbolFrame inner = frames.back();
     inner.function = name_of(&scopes[i]);
     inner.inlined = true;
-    set_call_place(unit, &scopes[i], frames.back());
+    set_call_place(&unit, &scopes[i], frames.back());
     frames.insert(frames.end() - 1, std::move(inner));
   }
 }

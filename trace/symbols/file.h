@@ -26,7 +26,9 @@ class SymbolFile {
   };
   NoSymbol open();
   std::vector<SymbolFrame> look_up(std::uint64_t address);
-  void add_inlined(std::uint64_t address, std::vector<SymbolFrame>& frames);
+  void set_place(std::uint64_t address, SymbolFrame& frame);
+  bool returns_from_signal(std::uint64_t address);
+  void add_inlined(Dwarf_Die& unit, std::uint64_t address, std::vector<SymbolFrame>& frames);
 
   const CodeObject& object_;
   std::unique_ptr<Dwfl, End> dwfl_;
