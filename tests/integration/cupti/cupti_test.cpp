@@ -205,6 +205,17 @@ TEST_F(Cupti, EveryThreadHasItsOwnScope) {
   expect_agreement();
 }
 
+TEST_F(Cupti, KernelsOfLibrariesAreInTheLayerThatCalledThem) {
+  if (!std::filesystem::exists(places.softgpu + "/libcublas.so.13")) GTEST_SKIP() << "softgpu was built without cuBLAS";
+  Ended const ended = record("gemm", {{"TIDEMARK_CUPTI", "1"}});
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+  std::vector<std::string> layers;
+  for (Event const& k : kernels()) layers.push_back(layer(k));
+  EXPECT_EQ(layers, (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(fact("cupti.kernels.unscoped"), "0");
+  EXPECT_EQ(fact("cupti.audit"), "agrees");
+}
+
 TEST_F(Cupti, EveryClassOfMemoryIsAudited) {
   record("classes", {{"TIDEMARK_CUPTI", "1"}});
   expect_agreement();

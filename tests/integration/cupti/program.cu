@@ -224,11 +224,36 @@ int until_full() {
 }
 
 template <class F>
-F cupti(const char* name) {
-  void* const library = dlopen("libcupti.so.13", RTLD_LAZY);
+F find(const char* file, const char* name) {
+  void* const library = dlopen(file, RTLD_LAZY);
   auto const found = library == nullptr ? nullptr : reinterpret_cast<F>(dlsym(library, name));
   if (found == nullptr) std::exit(77);
   return found;
+}
+
+template <class F>
+F cupti(const char* name) {
+  return find<F>("libcupti.so.13", name);
+}
+
+// Kernels that a library launches.
+int gemm() {
+  auto const create = find<int (*)(void**)>("libcublas.so.13", "cublasCreate_v2");
+  auto const multiply = find<int (*)(void*, int, int, int, int, int, const float*, const float*, int, const float*, int,
+                                     const float*, float*, int)>("libcublas.so.13", "cublasSgemm_v2");
+  void* handle = nullptr;
+  float* x = nullptr;
+  float const one = 1, zero = 0;
+  CHECK(create(&handle));
+  CHECK(cudaMalloc(&x, 64 * 64 * sizeof *x));
+  CHECK(cudaMemset(x, 0, 64 * 64 * sizeof *x));
+  for (const char* const layer : {"first", "second"}) {
+    Layer const open(layer);
+    CHECK(multiply(handle, 0, 0, 32, 32, 32, &one, x, 32, x + 1024, 32, &zero, x + 2048, 32));
+  }
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(x));
+  return 0;
 }
 
 // The program is a client of CUPTI itself. Prints whom it met.
@@ -320,6 +345,7 @@ int main(int argc, char** argv) {
                           {"brings_cupti", brings_cupti},
                           {"until_full", until_full},
                           {"pools", pools},
+                          {"gemm", gemm},
                           {"resets", resets}};
   for (Scene const& scene : scenes)
     if (argc == 2 && std::strcmp(argv[1], scene.name) == 0) {
