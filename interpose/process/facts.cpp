@@ -28,17 +28,22 @@ std::string read_file(const char* path) {
   return text;
 }
 
-// How many bytes of a well-formed character begin here; 0 for none.
+// How many bytes of a well-formed character begin here; 0 for none. Neither overlong forms nor halves of UTF-16 pairs
+// are one: readers of JSON refuse a text that has them.
 std::size_t character(std::string_view text) {
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  std::size_t const length = byte(0) < 0x80       ? 1
-                             : byte(0) >> 5 == 6  ? 2
-                             : byte(0) >> 4 == 14 ? 3
-                             : byte(0) >> 3 == 30 ? 4
-                                                  : 0;
+  unsigned const first = byte(0);
+  std::size_t const length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if (byte(i) >> 6 != 2) return 0;
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
+  if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
   return length;
 }
 

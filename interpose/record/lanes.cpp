@@ -5,7 +5,7 @@
 #include <new>
 
 #include "base/reserved.h"
-#include "interpose/process/stage.h"
+#include "interpose/process/shield.h"
 #include "interpose/record/thread.h"
 
 namespace tidemark::interpose {
@@ -17,8 +17,8 @@ bool Lanes::start(trace::File& file) {
   if (lanes_ == nullptr || idle_ == nullptr) return false;
   // Without a key (a program may use them all up) lanes of ended threads stay where they are.
   has_key_ = pthread_key_create(&key_, [](void* self) {
-               // In a forked child the trace belongs to its parent.
-               if (recording()) static_cast<Lanes*>(self)->give_back();
+               // In a forked child the trace belongs to its parent. A signal may still come in between.
+               if (recording()) shield([&] { static_cast<Lanes*>(self)->give_back(); });
              }) == 0;
   return true;
 }

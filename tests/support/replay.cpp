@@ -33,8 +33,9 @@ void Replay::apply(const Event& e) {
   switch (e.type) {
     case Event::Type::Alloc: {
       ++allocations_;
-      if (!blocks.emplace(e.address, Block{e.size_bytes, e.block_class}).second) return complain("live twice", e);
-      Sum& sum = live_[static_cast<std::size_t>(e.block_class)];
+      Block const block{e.size_bytes, e.block_class, e.context.device};
+      if (!blocks.emplace(e.address, block).second) return complain("live twice", e);
+      Sum& sum = live_[{block.block_class, block.device}];
       ++sum.blocks;
       sum.bytes += e.size_bytes;
       if (trace::on_device(e.block_class)) on_device_bytes_ += round_up(e.size_bytes, 512);
@@ -45,11 +46,12 @@ void Replay::apply(const Event& e) {
       ++frees_;
       auto const found = blocks.find(e.address);
       if (found == blocks.end()) return complain("freed but not live", e);
-      if (found->second.block_class != e.block_class) complain("freed as another class", e);
-      Sum& sum = live_[static_cast<std::size_t>(found->second.block_class)];
+      Block const block = found->second;
+      if (block.block_class != e.block_class) complain("freed as another class", e);
+      Sum& sum = live_[{block.block_class, block.device}];
       --sum.blocks;
-      sum.bytes -= found->second.bytes;
-      if (trace::on_device(found->second.block_class)) on_device_bytes_ -= round_up(found->second.bytes, 512);
+      sum.bytes -= block.bytes;
+      if (trace::on_device(block.block_class)) on_device_bytes_ -= round_up(block.bytes, 512);
       blocks.erase(found);
       break;
     }
@@ -60,9 +62,24 @@ void Replay::apply(const Event& e) {
   }
 }
 
+Replay::Sum Replay::live(Class block_class, std::uint8_t device) const {
+  auto const found = live_.find({block_class, device});
+  return found == live_.end() ? Sum{} : found->second;
+}
+
+Replay::Sum Replay::live(Class block_class) const {
+  Sum all;
+  for (auto const& [account, sum] : live_) {
+    if (account.first != block_class) continue;
+    all.blocks += sum.blocks;
+    all.bytes += sum.bytes;
+  }
+  return all;
+}
+
 Replay::Sum Replay::live() const {
   Sum all;
-  for (Sum const& sum : live_) {
+  for (auto const& [account, sum] : live_) {
     all.blocks += sum.blocks;
     all.bytes += sum.bytes;
   }

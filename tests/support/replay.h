@@ -23,8 +23,9 @@ class Replay {
 
   void apply(const trace::Event& event);
 
-  // Live blocks of a class.
-  const Sum& live(trace::Class block_class) const { return live_[static_cast<std::size_t>(block_class)]; }
+  // Live blocks of a class on a device, of a class, of all.
+  Sum live(trace::Class block_class, std::uint8_t device) const;
+  Sum live(trace::Class block_class) const;
   Sum live() const;
   // As the header counts them: of the device's classes, each rounded up to 512.
   std::uint64_t live_on_device_bytes() const { return on_device_bytes_; }
@@ -41,10 +42,12 @@ class Replay {
   struct Block {
     std::uint64_t bytes;
     trace::Class block_class;
+    std::uint8_t device;
   };
+  using Account = std::pair<trace::Class, std::uint8_t>;
   void complain(const char* what, const trace::Event& event);
 
-  std::array<Sum, trace::kClassNames.size()> live_{};
+  std::map<Account, Sum> live_;
   std::array<std::map<std::uint64_t, Block>, trace::kSpaceCount> blocks_;
   std::map<std::uint8_t, std::uint64_t> reserved_;
   std::uint64_t on_device_bytes_ = 0, peak_bytes_ = 0, allocations_ = 0, frees_ = 0;
