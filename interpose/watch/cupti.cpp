@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/watch/cupti.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
