@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
