@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/watch/cupti.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
