@@ -205,6 +205,13 @@ TEST_F(Cupti, EveryThreadHasItsOwnScope) {
   expect_agreement();
 }
 
+TEST_F(Cupti, RangesOfNvtxAreLayersToo) {
+  Ended const ended = record("ranges", {{"TIDEMARK_CUPTI", "1"}, {"SOFTGPU_DRY_RUN", "0"}});
+  EXPECT_EQ(ended, bare("ranges"));
+  ASSERT_EQ(kernels().size(), 1u);
+  EXPECT_EQ(layer(kernels()[0]), "decoder");
+}
+
 TEST_F(Cupti, KernelsOfLibrariesAreInTheLayerThatCalledThem) {
   if (!std::filesystem::exists(places.softgpu + "/libcublas.so.13")) GTEST_SKIP() << "softgpu was built without cuBLAS";
   Ended const ended = record("gemm", {{"TIDEMARK_CUPTI", "1"}});

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <nvtx3/nvToolsExt.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <tidemark/tidemark.h>
@@ -82,6 +83,17 @@ int training() {
   }
   CHECK(cudaFree(x));
   return sum;
+}
+
+// The same words in NVTX.
+int ranges() {
+  int* const x = allocate();
+  nvtxRangePushA("decoder");
+  fill(x, 5);
+  nvtxRangePop();
+  int const value = last_of(x);
+  CHECK(cudaFree(x));
+  return value;
 }
 
 // Four threads, each with a layer and a stream of its own.
@@ -346,6 +358,7 @@ int main(int argc, char** argv) {
                           {"until_full", until_full},
                           {"pools", pools},
                           {"gemm", gemm},
+                          {"ranges", ranges},
                           {"resets", resets}};
   for (Scene const& scene : scenes)
     if (argc == 2 && std::strcmp(argv[1], scene.name) == 0) {
