@@ -16,6 +16,7 @@
 #include "cli/run/program.h"
 #include "cli/run/traces.h"
 #include "softgpu/profiles/profiles.h"
+#include "trace/format/layout.h"
 
 namespace tidemark::cli {
 namespace {
@@ -111,6 +112,10 @@ Result<Plan> plan_of(const Options& o, Words program) {
             .run = random_name()};
   for (auto const& [option, text] : {std::pair{"--memory", &o.memory}, {"--limit", &o.limit}, {"--ring", &o.ring}})
     if (auto checked = check_size(option, *text); !checked.ok()) return checked.error();
+  if (std::uint64_t const ring = o.ring.empty() ? trace::kSmallestRing : parse_bytes(o.ring)->n;
+      ring < trace::kSmallestRing || ring > trace::kLargestRing)
+    return usage("--ring: a trace of " + o.ring + " is not possible",
+                 "from " + format_bytes({trace::kSmallestRing}) + " to " + format_bytes({trace::kLargestRing}));
   TIDEMARK_TRY(plan.profile, profile_of(o));
   if (o.dry_run || o.execute) plan.dry_run = o.dry_run;
   return plan;

@@ -28,6 +28,13 @@ std::string rank() {
   return "0";
 }
 
+Result<std::uint64_t> read_ring() {
+  TIDEMARK_TRY(Bytes const ring, env_bytes("TIDEMARK_RING", {}));
+  if (ring.n == 0 || (ring.n >= trace::kSmallestRing && ring.n <= trace::kLargestRing)) return ring.n;
+  return Error{Errc::InvalidArgument, "TIDEMARK_RING: a trace of " + format_bytes(ring) + " is not possible",
+               "from " + format_bytes({trace::kSmallestRing}) + " to " + format_bytes({trace::kLargestRing})};
+}
+
 }  // namespace
 
 Result<Options> Options::from_environment() {
@@ -37,12 +44,11 @@ Result<Options> Options::from_environment() {
   options.list = env_text("TIDEMARK_RUN_LIST").value_or("");
   TIDEMARK_TRY(options.mode, read_mode());
   TIDEMARK_TRY(Bytes const limit, env_bytes("TIDEMARK_LIMIT", {}));
-  TIDEMARK_TRY(Bytes const ring, env_bytes("TIDEMARK_RING", {}));
+  TIDEMARK_TRY(options.ring_bytes, read_ring());
   TIDEMARK_TRY(options.cupti, read_cupti());
   TIDEMARK_TRY(options.stacks, env_flag("TIDEMARK_STACKS", false));
   TIDEMARK_TRY(options.summary, env_flag("TIDEMARK_SUMMARY", true));
   options.limit_bytes = limit.n;
-  options.ring_bytes = ring.n;
   return options;
 }
 

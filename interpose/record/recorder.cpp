@@ -33,17 +33,20 @@ void raise(Counter& field, Counter to) {
     if (peak.compare_exchange_weak(now, to, std::memory_order_relaxed)) return;
 }
 
-// A name that is taken belongs to another process of the same launch, or to an earlier run.
-Result<void> create(trace::File& file, const Options& options) {
-  auto const pid = static_cast<std::uint32_t>(getpid());
-  std::string const path = expand_path(options.out, pid);
-  Result<void> created = file.create({.path = path, .mode = options.mode});
-  if (created.ok() || access(path.c_str(), F_OK) != 0) return created;
-  std::string const second = with_suffix(path, pid);
-  created = file.create({.path = second, .mode = options.mode});
-  for (std::uint64_t i = 2; i < 100 && !created.ok() && access(second.c_str(), F_OK) == 0; ++i)
-    created = file.create({.path = with_suffix(second, i), .mode = options.mode});
-  return created;
+trace::Live live_of(std::uint64_t address, const Owned& block) {
+  return {.block_class = static_cast<std::uint64_t>(block.block_class),
+          .phase = static_cast<std::uint64_t>(block.phase),
+          .kind = static_cast<std::uint64_t>(block.kind),
+          .device = block.device,
+          .address = address,
+          .size_bytes = block.size_bytes,
+          .ticks = block.ticks,
+          .step = block.step,
+          .path = block.path,
+          .stack = block.stack,
+          .name = block.name,
+          .stream = block.stream,
+          .parent = block.parent};
 }
 
 // A mapping lies where its physical block does.
@@ -71,8 +74,30 @@ Recorder& recorder() {
   return the_recorder;
 }
 
+void ListedBlocks::list(trace::CheckpointWriter& to) {
+  to.prepare(registry_.size());
+  registry_.for_each([&](std::uint64_t address, const Owned& block) { to.block(live_of(address, block)); });
+}
+
+// A name that is taken belongs to another process of the same launch, or to an earlier run.
+Result<void> Recorder::create_file(const Options& options) {
+  auto const pid = static_cast<std::uint32_t>(getpid());
+  auto const create = [&](const std::string& path) {
+    return file_.create(
+        {.path = path, .mode = options.mode, .ring_bytes = options.ring_bytes, .live_blocks = &listed_});
+  };
+  std::string const path = expand_path(options.out, pid);
+  Result<void> created = create(path);
+  if (created.ok() || access(path.c_str(), F_OK) != 0) return created;
+  std::string const second = with_suffix(path, pid);
+  created = create(second);
+  for (std::uint64_t i = 2; i < 100 && !created.ok() && access(second.c_str(), F_OK) == 0; ++i)
+    created = create(with_suffix(second, i));
+  return created;
+}
+
 Result<void> Recorder::start(const Options& options) {
-  if (auto created = create(file_, options); !created.ok()) return created;
+  if (auto created = create_file(options); !created.ok()) return created;
   if (!names_.start(file_) || !lanes_.start(file_))
     return Error{Errc::OutOfMemory, "no memory for the trace's tables", ""};
   if (options.stacks) start_stacks(file_, names_);
@@ -97,7 +122,10 @@ trace::Lane* Recorder::lane() {
     lane->phase(marks->phase());
     scope_changed();
   }
-  if (std::uint64_t const step = step_.load(std::memory_order_relaxed); lane->context().step != step) lane->step(step);
+  if (std::uint64_t const step = step_.load(std::memory_order_relaxed); trace::step_of(lane->context()) != step) {
+    if (trace::Ring* const ring = file_.ring()) ring->follow_step(step_);
+    lane->step(step);
+  }
   return lane;
 }
 
@@ -107,7 +135,12 @@ void Recorder::count_in(const Owned& block) {
   if (!trace::on_device(block.block_class)) return;
   std::uint64_t const live = round_up(block.size_bytes, kLiveStep);
   devices().count_live(block.device, live);
-  raise(totals.peak_live_bytes, add(totals.live_bytes, live));
+  std::uint64_t const now = add(totals.live_bytes, live);
+  raise(totals.peak_live_bytes, now);
+  if (file_.ring() == nullptr) return;
+  trace::RingState& ring = file_.header().ring;
+  raise(ring.step_peak_live_bytes, now);
+  raise(ring.peak_requested_bytes, add(ring.requested_bytes, block.size_bytes));
 }
 
 void Recorder::count_out(const Owned& block) {
@@ -117,20 +150,23 @@ void Recorder::count_out(const Owned& block) {
   std::uint64_t const live = round_up(block.size_bytes, kLiveStep);
   devices().count_live(block.device, 0 - live);
   subtract(totals.live_bytes, live);
+  if (file_.ring() != nullptr) subtract(file_.header().ring.requested_bytes, block.size_bytes);
 }
 
 void Recorder::allocated(const Allocation& a) {
   Owned block{.size_bytes = a.size_bytes,
               .context = a.context,
               .parent = a.parent,
-              .step = step_.load(std::memory_order_relaxed),
               .block_class = a.block_class,
               .device = a.device,
               .is_handle = a.is_handle};
   trace::Lane* const to = lane();
-  if (Marks* const marks = this_thread().marks; marks != nullptr) {
-    block.path = marks->path(names_);
-    block.phase = marks->phase();
+  if (to != nullptr) {
+    // What the record will say: a ring's sums and what is said of the block later must agree.
+    block.step = trace::step_of(to->context());
+    block.path = to->scope();
+    block.phase = static_cast<trace::Phase>(to->context().phase);
+    block.stream = a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0);
   }
   if (stacks().on()) block.stack = stacks().here(names_);
   if (!registry_.insert(a.address, block, file_.clock())) {
@@ -141,7 +177,7 @@ void Recorder::allocated(const Allocation& a) {
   if (cupti_audits()) cupti_audit().allocated(audited(a.address, block, registry_));
   if (to == nullptr) return;
   to->device(a.device);
-  to->stream(a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0));
+  to->stream(block.stream);
   to->stack(block.stack);
   to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
                block.ticks);
@@ -177,7 +213,12 @@ void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
 }
 
 void Recorder::stayed(const Leaving& leaving) {
-  if (leaving.known && !registry_.put_back(leaving.address, leaving.block)) file_.count_loss(trace::Loss::Failed);
+  if (!leaving.known) return;
+  std::uint64_t const ticks = registry_.put_back(leaving.address, leaving.block, file_.clock());
+  if (ticks == 0) return file_.count_loss(trace::Loss::Failed);
+  // A checkpoint may have been taken meanwhile.
+  if (file_.ring() == nullptr) return;
+  if (trace::Lane* const to = lane()) to->still_live_at(live_of(leaving.address, leaving.block), ticks);
 }
 
 void Recorder::context_ended(std::uint64_t context, std::uint64_t ticks) {
@@ -195,14 +236,15 @@ void Recorder::context_ended(std::uint64_t context, std::uint64_t ticks) {
     if (block.context == context && block.ticks < ticks && count < most) found[count++] = {address, block};
   });
   for (std::size_t i = 0; i < count; ++i) {
-    if (!registry_.take_if(found[i].address, found[i].block)) continue;
+    std::uint64_t const taken = registry_.take_if(found[i].address, found[i].block, file_.clock());
+    if (taken == 0) continue;
     count_out(found[i].block);
     if (cupti_audits()) {
       AuditedBlock block = audited(found[i].address, found[i].block, registry_);
       block.doubt = Doubt::Context;
       cupti_audit().released(block);
     }
-    if (trace::Lane* const to = lane()) record_free(*to, found[i].address, found[i].block, ticks);
+    if (trace::Lane* const to = lane()) record_free(*to, found[i].address, found[i].block, taken);
   }
 }
 
@@ -216,8 +258,20 @@ void Recorder::undone(const Allocation& a) {
 
 void Recorder::tag(std::uint64_t address, trace::Kind kind, std::string_view name) {
   std::uint32_t const id = name.empty() ? 0 : names_.string(name);
-  if (!registry_.set_kind(trace::Space::Memory, address, kind, id)) return;
-  if (trace::Lane* const to = lane()) to->label(address, kind, id);
+  auto const before = registry_.set_kind(trace::Space::Memory, address, kind, id);
+  trace::Lane* const to = before ? lane() : nullptr;
+  if (to == nullptr) return;
+  if (file_.ring() == nullptr) return to->label(address, kind, id);
+  to->relabel({.block_class = static_cast<std::uint64_t>(before->block_class),
+               .kind = static_cast<std::uint64_t>(kind),
+               .kind_before = static_cast<std::uint64_t>(before->kind),
+               .address = address,
+               .size_bytes = before->size_bytes,
+               .path = before->path,
+               .name = id,
+               .step = before->step,
+               .phase = static_cast<std::uint64_t>(before->phase),
+               .device = before->device});
 }
 
 void Recorder::enter_layer() {
@@ -239,17 +293,21 @@ void Recorder::phase_changed() {
 }
 
 void Recorder::step(std::uint64_t number) {
-  step_.store(number, std::memory_order_relaxed);
+  if (step_.exchange(number, std::memory_order_relaxed) == number || !recording()) return;
   // Of this thread; others get there with their next mark.
-  if (cupti_follows_launches() && recording()) shield([this] { scope_changed(); });
+  shield([this] {
+    lane();
+    scope_changed();
+  });
 }
 
 void Recorder::scope_changed() {
   if (!cupti_follows_launches()) return;
   Marks* const marks = this_thread().marks;
+  std::uint64_t const step = step_.load(std::memory_order_relaxed);
   follow_launches({.path = marks == nullptr ? 0 : marks->path(names_),
                    .phase = marks == nullptr ? trace::Phase::Other : marks->phase(),
-                   .step = static_cast<std::uint32_t>(step_.load(std::memory_order_relaxed))});
+                   .step = step == trace::kNoStep ? 0 : static_cast<std::uint32_t>(step)});
 }
 
 void Recorder::reserved_changed(std::uint64_t by) {
@@ -262,7 +320,7 @@ void Recorder::device_use(const trace::DeviceUse& use) {
 }
 
 void Recorder::failure(trace::Failure failure, std::string_view text) {
-  failure.text = text.empty() ? 0 : names_.string(text);
+  failure.text = text.empty() || file_.few_names_left() ? 0 : names_.string(text);
   trace::Lane* const to = lane();
   if (to == nullptr) return;
   if (stacks().on()) to->stack(stacks().here(names_));

@@ -16,6 +16,7 @@
 #include "interpose/record/registry.h"
 #include "trace/write/dictionary.h"
 #include "trace/write/file.h"
+#include "trace/write/ring.h"
 
 namespace tidemark::interpose {
 
@@ -38,6 +39,16 @@ struct Leaving {
   std::uint64_t address = 0;
   std::uint64_t ticks = 0;
   Owned block;
+};
+
+// What a ring's checkpoints list.
+class ListedBlocks final : public trace::LiveBlocks {
+ public:
+  explicit constexpr ListedBlocks(Registry& registry) : registry_(registry) {}
+  void list(trace::CheckpointWriter& to) override;
+
+ private:
+  Registry& registry_;
 };
 
 class Recorder {
@@ -82,12 +93,14 @@ class Recorder {
   void count_in(const Owned& block);
   void count_out(const Owned& block);
   void record_free(trace::Lane& lane, std::uint64_t address, const Owned& block, std::uint64_t ticks);
+  Result<void> create_file(const Options& options);
 
   trace::File file_;
   trace::Dictionary names_;
   Lanes lanes_;
   Registry registry_;
-  std::atomic<std::uint64_t> step_{0};
+  ListedBlocks listed_{registry_};
+  std::atomic<std::uint64_t> step_{trace::kNoStep};
 };
 
 Recorder& recorder();

@@ -12,7 +12,7 @@
 
 #include "base/address_map.h"
 #include "base/spin_lock.h"
-#include "trace/format/words.h"
+#include "trace/format/layout.h"
 #include "trace/write/clock.h"
 
 namespace tidemark::interpose {
@@ -22,10 +22,11 @@ struct Owned {
   std::uint64_t size_bytes = 0;
   std::uint64_t context = 0;  // of CUDA, whose end frees the block; 0: it outlives all of them
   std::uint64_t parent = 0;   // the block that it is a view of
-  std::uint64_t step = 0;
+  std::uint64_t step = trace::kNoStep;
   std::uint32_t path = 0;  // the layer
   std::uint32_t stack = 0;
   std::uint32_t name = 0;  // given by a tag
+  std::uint32_t stream = 0;
   trace::Class block_class = trace::Class::Device;
   std::uint8_t device = 0;
   trace::Phase phase = trace::Phase::Other;
@@ -41,8 +42,8 @@ class Registry {
   // lock, as take()'s is: whoever looks at all blocks in between sees a block if and only if its stamp is the earlier
   // one.
   bool insert(std::uint64_t address, Owned& block, const trace::Clock& clock);
-  // With the stamp that it has.
-  bool put_back(std::uint64_t address, const Owned& block);
+  // With the stamp that it has. When that was; 0 when the system gives no memory.
+  std::uint64_t put_back(std::uint64_t address, const Owned& block, const trace::Clock& clock);
   // Takes the block out, and the time at which that was; nothing when it is not known.
   struct Taken {
     Owned block;
@@ -50,7 +51,8 @@ class Registry {
   };
   std::optional<Taken> take(trace::Space space, std::uint64_t address, const trace::Clock& clock);
   std::optional<Owned> find(trace::Space space, std::uint64_t address);
-  bool set_kind(trace::Space space, std::uint64_t address, trace::Kind kind, std::uint32_t name);
+  // The block as it was before; nothing when it is not known.
+  std::optional<Owned> set_kind(trace::Space space, std::uint64_t address, trace::Kind kind, std::uint32_t name);
   // Calls f(address, block) for all (of one space); the locks are held one after the other, and f may not call back.
   template <class F>
   void for_each(F f) {
@@ -60,8 +62,9 @@ class Registry {
   void for_each(trace::Space space, F f) {
     for_each_of(spaces_[static_cast<std::size_t>(space)], f);
   }
-  // Takes a block out if it is still the one that was seen there.
-  bool take_if(std::uint64_t address, const Owned& seen);
+  // Takes a block out if it is still the one that was seen there. When that was; 0: it is another one, or none.
+  std::uint64_t take_if(std::uint64_t address, const Owned& seen, const trace::Clock& clock);
+  std::size_t size();
 
  private:
   struct alignas(64) Shard {

@@ -41,6 +41,10 @@ struct Totals {
   std::uint64_t reserved_bytes = 0, peak_reserved_bytes = 0;
 };
 
+// Less would hold little more than what must be there at any time; more has no use.
+inline constexpr std::uint64_t kSmallestRing = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kLargestRing = std::uint64_t{1} << 40;
+
 // What a ring keeps in place. Each of the first two is stored last, when what it names is complete.
 struct RingState {
   std::uint64_t base = 0;              // the checkpoint that the timeline begins with; 0: it begins with the trace

@@ -22,10 +22,6 @@ namespace tidemark::trace {
 class LiveBlocks;
 class Ring;
 
-// Less would hold little more than what must be there at any time; more has no use.
-inline constexpr std::uint64_t kSmallestRing = std::uint64_t{4} << 20;
-inline constexpr std::uint64_t kLargestRing = std::uint64_t{1} << 40;
-
 class File {
  public:
   struct Options {

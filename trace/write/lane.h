@@ -56,6 +56,8 @@ class Lane {
   void device(std::uint8_t id);
 
   const Context& context() const { return context_; }
+  // The layer that is open, also where that is not written yet.
+  std::uint32_t scope() const { return left_ticks_ != 0 ? outside_ : context_.scope; }
 
  private:
   // Marks the lane as busy; false inside an interrupted call.

@@ -137,9 +137,13 @@ void Ring::drop(Checkpoint& checkpoint) {
   while (Chunk const chunk = checkpoint.chunks.pop(file_.places())) file_.discard(chunk);
 }
 
-void Ring::step_begins(std::uint64_t step, std::uint64_t live_bytes) {
+void Ring::follow_step(const std::atomic<std::uint64_t>& current) {
   RingState& state = file_.header().ring;
   std::scoped_lock const guard(lock_);
+  // Threads come late with what they saw earlier: what counts is what holds now.
+  std::uint64_t const step = current.load(std::memory_order_relaxed);
+  if (step == kNoStep || (state.step_begin_ticks != 0 && state.step == step)) return;
+  std::uint64_t const live_bytes = std::atomic_ref(file_.header().totals.live_bytes).load(std::memory_order_relaxed);
   std::uint64_t const now = file_.clock().now();
   std::atomic_ref peak(state.step_peak_live_bytes);
   if (state.step_begin_ticks != 0)

@@ -70,8 +70,9 @@ class Ring {
 
   // A chunk for events; `before` (if any) is closed. Nothing when there is no more space, and from then on.
   Chunk next(Chunk before);
-  // The step that ran is over, and what was live then: `live_bytes`.
-  void step_begins(std::uint64_t step, std::uint64_t live_bytes);
+  // Whenever a thread sees that the program's step is another one: the first to come ends the one that ran. What is
+  // live is taken from the file's totals, the step's peak is raised there too (RingState).
+  void follow_step(const std::atomic<std::uint64_t>& step);
 
  private:
   struct Checkpoint {

@@ -94,8 +94,9 @@ class Performer {
     Plan::Operation const op = plan.next();
     if (op.path != path_) lane_.enter(path_ = op.path);
     if (counts_steps_ && plan.done % 500 == 0) {
-      file_.ring()->step_begins(plan.done / 500, plan.done);
-      lane_.step(plan.done / 500);
+      step_ = plan.done / 500;
+      file_.ring()->follow_step(step_);
+      lane_.step(step_);
     }
     if (op.free)
       lane_.free_at({.address = op.address}, blocks_.erase(op.address, file_.clock()));
@@ -113,6 +114,7 @@ class Performer {
   Lane lane_;
   std::uint32_t path_ = 0;
   bool counts_steps_ = false;
+  std::atomic<std::uint64_t> step_{0};
 };
 
 // What the trace says of a thread.

@@ -231,7 +231,7 @@ class Actor {
   }
   void step(std::uint64_t number) {
     pair_.model.step = number;
-    if (pair_.ring != nullptr) pair_.ring->ring()->step_begins(number, pair_.model.live_bytes);
+    if (pair_.ring != nullptr) pair_.ring->ring()->follow_step(pair_.model.step);
     update_step();
   }
   void set_path(std::uint32_t path) {
@@ -271,7 +271,7 @@ class Actor {
     for (std::uint64_t before = peak; before < now && now < 1ull << 62;)
       if (peak.compare_exchange_weak(before, now)) break;
     std::atomic_ref(h.ring.requested_bytes) += requested;
-    std::atomic_ref(h.totals.live_bytes) = now;
+    std::atomic_ref(h.totals.live_bytes) += live;
   }
   std::uint64_t fresh_address() {
     std::uint64_t address = 0;
