@@ -61,7 +61,7 @@ TEST_F(RegistryTest, StampsGrow) {
 TEST_F(RegistryTest, PutBackItIsAsBefore) {
   insert(0x1000, Class::Managed, 7, 99);
   auto const taken = registry.take(Space::Memory, 0x1000, clock);
-  ASSERT_TRUE(registry.put_back(0x1000, taken->block));
+  ASSERT_TRUE(registry.put_back(0x1000, taken->block, clock));
   auto const again = registry.find(Space::Memory, 0x1000);
   EXPECT_EQ(again->ticks, taken->block.ticks);
   EXPECT_EQ(again->context, 99u);
@@ -72,8 +72,8 @@ TEST_F(RegistryTest, TakesOnlyTheBlockThatWasSeen) {
   Owned const seen = *registry.find(Space::Memory, 0x1000);
   registry.take(Space::Memory, 0x1000, clock);
   insert(0x1000, Class::Device, 2);
-  EXPECT_FALSE(registry.take_if(0x1000, seen)) << "the address has another owner by now";
-  EXPECT_TRUE(registry.take_if(0x1000, *registry.find(Space::Memory, 0x1000)));
+  EXPECT_FALSE(registry.take_if(0x1000, seen, clock)) << "the address has another owner by now";
+  EXPECT_TRUE(registry.take_if(0x1000, *registry.find(Space::Memory, 0x1000), clock));
   EXPECT_EQ(count(), 0u);
 }
 
