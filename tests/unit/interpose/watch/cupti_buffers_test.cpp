@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
@@ -14,7 +15,9 @@ namespace {
 
 class BuffersTest : public testing::Test {
  protected:
-  CuptiBuffers& buffers = *new CuptiBuffers;  // their memory is the process's
+  // On the heap: some hundred KiB, more than a test's frame should have.
+  std::unique_ptr<CuptiBuffers> owned_buffers = std::make_unique<CuptiBuffers>();
+  CuptiBuffers& buffers = *owned_buffers;
 };
 
 TEST_F(BuffersTest, AreGivenTakenBackAndReadInOrder) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -44,8 +45,12 @@ class ReaderTest : public testing::Test {
   }
 
   Output output;
-  Audit& audit = *new Audit;
-  CuptiReader& reader = *new CuptiReader;
+  // On the heap: some hundred KiB, more than a test's frame should have.
+  std::unique_ptr<Audit> owned_audit = std::make_unique<Audit>();
+  Audit& audit = *owned_audit;
+  // On the heap: some hundred KiB, more than a test's frame should have.
+  std::unique_ptr<CuptiReader> owned_reader = std::make_unique<CuptiReader>();
+  CuptiReader& reader = *owned_reader;
 };
 
 TEST_F(ReaderTest, AKernelBecomesARecordWithItsScope) {
