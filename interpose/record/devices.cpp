@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/record/devices.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <string>
 
 #include "interpose/limit/limit.h"
@@ -54,7 +57,11 @@ Devices::Use Devices::ask() {
   std::uint64_t const begin = clock.now();
   if (call(&Driver::cuMemGetInfo_v2, &free, &total) != CUDA_SUCCESS) return {};
   std::uint64_t const end = clock.now();
-  if (end - begin > kCheapTicks) next_ticks_.store(end + kShare * (end - begin), std::memory_order_relaxed);
+  // What a question costs is what the quick ones of late cost: a thread that lost its core in between says nothing.
+  std::uint64_t const before = cost_ticks_.load(std::memory_order_relaxed);
+  std::uint64_t const cost = before == 0 ? end - begin : std::min(end - begin, before + before / 8 + 1);
+  cost_ticks_.store(cost, std::memory_order_relaxed);
+  next_ticks_.store(cost > kCheapTicks ? end + kShare * cost : 0, std::memory_order_relaxed);
   return {.used_bytes = total - free, .total_bytes = total, .ok = true};
 }
 
@@ -97,6 +104,21 @@ void Devices::meet(std::uint8_t device) {
 void Devices::sample(std::uint8_t device) {
   State& s = state(device);
   if (!s.met.load(std::memory_order_acquire) || too_soon()) return;
+  // An answer must not be written down after a newer one: one thread asks at a time. The others do not wait for it (it
+  // may wait inside the driver for work that needs them) but have it ask once more; only a limit must know at once.
+  std::uint32_t asked = s.askers.fetch_add(1, std::memory_order_acq_rel) + 1;
+  while (asked > 1) {
+    if (limit_bytes() == 0) return;
+    s.askers.fetch_sub(1, std::memory_order_acq_rel);
+    sched_yield();
+    asked = s.askers.fetch_add(1, std::memory_order_acq_rel) + 1;
+  }
+  do look(device);
+  while (!s.askers.compare_exchange_strong(asked, 0, std::memory_order_acq_rel));
+}
+
+void Devices::look(std::uint8_t device) {
+  State& s = state(device);
   Use const use = ask();
   if (!use.ok) return;
   std::uint64_t const baseline = s.baseline_bytes.load(std::memory_order_relaxed);

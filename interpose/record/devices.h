@@ -52,6 +52,7 @@ class Devices {
     std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen
     std::atomic<std::uint64_t> live_bytes{0};
     std::atomic<std::uint64_t> total_bytes{0};
+    std::atomic<std::uint32_t> askers{0};  // of sample(); the first one works for all
   };
   static std::uint64_t get(const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); }
   State& state(std::uint8_t device) { return states_[device % kMost]; }
@@ -61,10 +62,12 @@ class Devices {
     bool ok = false;
   };
   Use ask();
+  void look(std::uint8_t device);
   bool too_soon();
   void write_facts(std::uint8_t device, const Use& use);
 
   std::array<State, kMost> states_;
+  std::atomic<std::uint64_t> cost_ticks_{0};
   std::atomic<std::uint64_t> next_ticks_{0};  // not before, where asking is dear
   std::atomic<bool> thinned_{false};
 };
