@@ -2,6 +2,7 @@
 #include "trace/read/ordered.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace tidemark::trace {
@@ -111,13 +112,11 @@ bool Ordered::explained(const Event& e) const {
 // Chunks belong together by the thread that took them. A thread that goes on in another one's chunk and then takes one
 // of its own has two lanes; its stamps keep them in order, microseconds apart as they are.
 void Ordered::open_lanes() {
-  std::unordered_map<std::uint32_t, std::uint32_t> lane_of;
-  for (std::size_t i = 0; i < trace_.event_chunks(); ++i) {
-    auto const [found, fresh] =
-        lane_of.try_emplace(trace_.chunk_head(i).context.thread, static_cast<std::uint32_t>(lanes_.size()));
-    if (fresh) lanes_.emplace_back();
-    lanes_[found->second].chunks.push_back(static_cast<std::uint32_t>(i));
-  }
+  std::map<std::uint32_t, std::vector<std::uint32_t>> chunks_of;
+  for (std::size_t i = 0; i < trace_.event_chunks(); ++i)
+    chunks_of[trace_.chunk_head(i).context.thread].push_back(static_cast<std::uint32_t>(i));
+  // In the order of threads: equal stamps come out the same wherever in the file a thread's chunks are.
+  for (auto& [thread, chunks] : chunks_of) lanes_.emplace_back().chunks = std::move(chunks);
   for (std::uint32_t i = 0; i < lanes_.size(); ++i)
     if (advance(lanes_[i])) queue(i);
 }

@@ -7,7 +7,7 @@
 //   - A served address has one owner after the other, counted by its generation. Clocks of two cores may differ by more
 //     than a block stays in the cache, so an event whose predecessor at its address has not come yet waits for it.
 //   - An observed free is stamped before the real call and an allocation after it, so for one address free <= alloc.
-//     Equal stamps: what belongs to the older block comes first.
+//     Equal stamps: what belongs to the older block comes first, then what the thread with the lower number did.
 // Waiting ends after kPatience: the predecessor may be among the events that were lost.
 //
 // Of a ring the order begins with what its checkpoint says: each block that was alive comes as a Live, at the time of

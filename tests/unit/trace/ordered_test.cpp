@@ -84,6 +84,17 @@ TEST(Ordered, AThreadsOwnOrderStaysWhereItsClockGoesBack) {
   EXPECT_EQ(got.oddities.total(), 0u);
 }
 
+TEST(Ordered, OfEqualStampsTheLowerThreadComesFirstWhereverItsChunkIs) {
+  TraceMaker t;
+  t.alloc(2, 5, {.address = 0x2000, .size_bytes = 2});  // its chunk is the first of the file
+  t.alloc(1, 10, {.address = 0x1000, .size_bytes = 1});
+  t.alloc(2, 10, {.address = 0x3000, .size_bytes = 3});
+  auto const got = order(t);
+  ASSERT_EQ(got.events.size(), 3u);
+  EXPECT_EQ(got.events[1].event.context.thread, 1u);
+  EXPECT_EQ(got.events[2].event.context.thread, 2u);
+}
+
 TEST(Ordered, OfEqualStampsTheFreeComesFirst) {
   TraceMaker t;
   t.alloc(1, 10, {.address = 0x1000, .size_bytes = 1});
