@@ -70,6 +70,12 @@ void take_out_ours(std::string& text, std::string& ours) {
   text = rest;
 }
 
+// %f stands for the host's folder.
+std::string in_folder(std::string path, const fs::path& folder) {
+  if (std::size_t const at = path.find("%f"); at != std::string::npos) path.replace(at, 2, folder.string());
+  return path;
+}
+
 void collect(const fs::path& folder, Ran& ran) {
   for (fs::directory_entry const& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().filename() == "account") continue;
@@ -126,7 +132,7 @@ Ran run_host(const Host& host, How how) {
                       "HOST_ACCOUNT=" + (folder.path() / "account").string()},
       .folder = folder.path().string()};
   program.environment.insert(program.environment.end(), host.environment.begin(), host.environment.end());
-  std::string const out = "TIDEMARK_OUT=" + host.out;
+  std::string const out = "TIDEMARK_OUT=" + in_folder(host.out, folder.path());
   if (how == How::Preloaded || how == How::Everything) {
     program.environment.insert(program.environment.end(), {"LD_PRELOAD=" + joined(host), out});
     if (how == How::Everything)

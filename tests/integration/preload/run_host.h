@@ -25,7 +25,7 @@ struct Host {
   std::vector<std::string> arguments = {};
   std::vector<std::string> environment = {};
   std::string preload_before = {}, preload_after = {};  // other libraries, in front of ours and behind it
-  std::string out = "trace-%p.tide";                    // where the trace goes; relative: into the host's folder
+  std::string out = "trace-%p.tide";                    // where the trace goes; relative: into the host's folder, %f
   std::string launcher = {};                            // a program that starts the host; empty: none
   std::vector<std::string> launcher_arguments = {};
 };
