@@ -11,6 +11,7 @@
 #include <iterator>
 #include <mutex>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/support/replay.h"
@@ -126,7 +127,7 @@ std::vector<Account> read_accounts(const fs::path& path) {
 Ran run_host(const Host& host, How how) {
   Folder const folder;
   conformance::Program program{
-      .path = std::string(HOSTS_FOLDER) + "/" + host.name,
+      .path = (fs::path(HOSTS_FOLDER) / host.name).string(),
       .arguments = host.arguments,
       .environment = {"LD_LIBRARY_PATH=" HOSTS_SOFTGPU, "SOFTGPU_QUIET=1", "SOFTGPU_DRY_RUN=1", "SOFTGPU_MEMORY=8GiB",
                       "HOST_ACCOUNT=" + (folder.path() / "account").string()},
@@ -156,6 +157,7 @@ Ran run_host(const Host& host, How how) {
     program.arguments = arguments;
   }
   Ran ran{.outcome = run_at_most(program, std::chrono::seconds(20))};
+  if (ran.outcome.exit_code < 0) throw std::runtime_error(program.path + " could not be started");
   take_out_ours(ran.outcome.err, ran.said);
   collect(folder.path(), ran);
   ran.accounts = read_accounts(folder.path() / "account");

@@ -21,7 +21,7 @@ struct Account {
 };
 
 struct Host {
-  std::string name;  // of the program
+  std::string name;  // of the program; a path for others than the hosts
   std::vector<std::string> arguments = {};
   std::vector<std::string> environment = {};
   std::string preload_before = {}, preload_after = {};  // other libraries, in front of ours and behind it
