@@ -2,6 +2,8 @@
 #include "interpose/watch/cupti.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>

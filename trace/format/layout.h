@@ -43,14 +43,14 @@ struct Totals {
 
 // What a ring keeps in place. Each of the first two is stored last, when what it names is complete.
 struct RingState {
-  std::uint64_t base = 0;                // the checkpoint that the timeline begins with; 0: it begins with the trace
-  std::uint64_t sums = 0;                // the row of sums that counts; 0: nothing has been folded
-  std::uint64_t step = 0;                // the step that runs, since when, and its peak of live bytes so far
-  std::uint64_t step_begin_ticks = 0;    // 0: no step has begun
+  std::uint64_t base = 0;              // the checkpoint that the timeline begins with; 0: it begins with the trace
+  std::uint64_t sums = 0;              // the row of sums that counts; 0: nothing has been folded
+  std::uint64_t step = 0;              // the step that runs, since when, and its peak of live bytes so far
+  std::uint64_t step_begin_ticks = 0;  // 0: no step has begun
   std::uint64_t step_peak_live_bytes = 0;
-  std::uint64_t requested_bytes = 0;     // of live device blocks
+  std::uint64_t requested_bytes = 0;  // of live device blocks
   std::uint64_t peak_requested_bytes = 0;
-  std::uint64_t unnamed = 0;             // how often a name found no space
+  std::uint64_t unnamed = 0;  // how often a name found no space
 };
 static_assert(sizeof(RingState) == 64);
 

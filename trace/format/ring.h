@@ -10,8 +10,8 @@
 
 namespace tidemark::trace {
 
-// A block that is alive, with all that is known of it. In a checkpoint; in a chunk of events, behind a TimeBase, it says
-// that a free failed: the block is there after all, though a checkpoint meanwhile may have missed it.
+// A block that is alive, with all that is known of it. In a checkpoint; in a chunk of events, behind a TimeBase, it
+// says that a free failed: the block is there after all, though a checkpoint meanwhile may have missed it.
 struct Live {
   static constexpr Tag kTag = Tag::Live;
   std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), slots : 8 = 4, block_class : 4 = 0, generation : 8 = 0,
@@ -67,10 +67,10 @@ struct StepSum {
   static constexpr Tag kTag = Tag::StepSum;
   std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), slots : 8 = 6, width : 8 = 0, reserved : 40 = 0;
   std::uint64_t first = 0, last = 0;
-  std::uint64_t begin_ticks = 0, end_ticks = 0;   // 0: this row does not say
+  std::uint64_t begin_ticks = 0, end_ticks = 0;  // 0: this row does not say
   std::uint64_t peak_live_bytes = 0;
-  std::uint64_t end_live_bytes = 0;               // at end_ticks
-  std::uint64_t allocations = 0, frees = 0;  // of device blocks, by the step that their thread was in
+  std::uint64_t end_live_bytes = 0;                   // at end_ticks
+  std::uint64_t allocations = 0, frees = 0;           // of device blocks, by the step that their thread was in
   std::uint64_t requested_bytes = 0, live_bytes = 0;  // of those allocations
   std::uint64_t failures = 0;
 };
@@ -80,7 +80,7 @@ struct StepSum {
 struct Folded {
   static constexpr Tag kTag = Tag::Folded;
   std::uint64_t tag : 8 = static_cast<std::uint64_t>(kTag), slots : 8 = 2, reserved : 48 = 0;
-  std::uint64_t chunk = 0;     // 0: none
+  std::uint64_t chunk = 0;  // 0: none
   std::uint64_t sequence = 0;
   std::uint64_t reserved64 = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the events of a chunk come to. The writer adds them up before it uses the chunk again, the reader adds up what is
-// still there: both by this, so that they mean the same.
+// What the events of a chunk come to. The writer adds them up before it uses the chunk again, the reader adds up what
+// is still there: both by this, so that they mean the same.
 //
 // A sink has
 //   void sum(const SumRow& row);                                 to be added to the row of the same key
@@ -32,9 +32,7 @@ struct SumRow {
     requested_bytes += row.requested_bytes;
     live_bytes += row.live_bytes;
   }
-  SumRow negative() const {
-    return {what, path, step, 0 - allocations, 0 - requested_bytes, 0 - live_bytes};
-  }
+  SumRow negative() const { return {what, path, step, 0 - allocations, 0 - requested_bytes, 0 - live_bytes}; }
   Sum record() const { return std::bit_cast<Sum>(*this); }
   static SumRow of(const Sum& sum) { return std::bit_cast<SumRow>(sum); }
   // One allocation with this key.

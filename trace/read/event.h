@@ -21,7 +21,8 @@ struct Event {
   std::uint32_t name = 0;        // String: of a Label or a Live, of a Failure's text, of a Kernel
   std::uint64_t address = 0;     // of a Kernel: CUPTI's number of its stream; of a DeviceUse: this process's bytes
   std::uint64_t size_bytes = 0;  // of a Failure: what was asked for; of a DeviceUse: used
-  // Of an Alloc or a Live: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in ns.
+  // Of an Alloc or a Live: the parent block; of a DeviceUse: total; of a Failure: free; of a Kernel: its duration in
+  // ns.
   std::uint64_t other = 0;
   std::uint64_t start_ticks = 0;  // of a Kernel or a Live: `ticks` before they were put in order with other events
   // As it is after this event; of a Kernel: where it was launched, but for the thread; of a Live: at its allocation.

@@ -18,7 +18,8 @@ struct Same {
 class Sink {
  public:
   explicit Sink(const Past& past) {
-    for (SumRow const& row : past.sums()) width_ = std::max<unsigned>(width_, std::min<unsigned>(row.record().width, 64));
+    for (SumRow const& row : past.sums())
+      width_ = std::max<unsigned>(width_, std::min<unsigned>(row.record().width, 64));
     for (StepSum const& row : past.steps())
       step_width_ = std::max<unsigned>(step_width_, std::min<unsigned>(row.width, 64));
     for (SumRow const& row : past.sums()) sum(row);
@@ -56,7 +57,8 @@ class Sink {
 
  private:
   StepSum& place_of(std::uint64_t first, std::uint64_t last) {
-    return steps_.try_emplace(first_of_steps(first, step_width_), StepSum{.width = step_width_, .first = first, .last = last})
+    return steps_
+        .try_emplace(first_of_steps(first, step_width_), StepSum{.width = step_width_, .first = first, .last = last})
         .first->second;
   }
 

@@ -101,8 +101,7 @@ void Trace::find_chunks(std::uint64_t count) {
 
 void Trace::read_past(const std::vector<std::uint64_t>& checkpoint, const std::vector<std::uint64_t>& sums) {
   for (std::uint64_t const i : checkpoint)
-    if (header_.ring.base != 0)
-      past_.add_checkpoint(header_.ring.base, slots(i).data(), slots(i).data() + kChunkSlots);
+    if (header_.ring.base != 0) past_.add_checkpoint(header_.ring.base, slots(i).data(), slots(i).data() + kChunkSlots);
   for (std::uint64_t const i : sums)
     if (header_.ring.sums != 0) past_.add_sums(slots(i).data(), slots(i).data() + kChunkSlots);
   past_.finish();

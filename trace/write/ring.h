@@ -91,12 +91,12 @@ class Ring {
   SpinLock lock_;
   Fold fold_;
   SumLog sums_;
-  ChunkList closed_;             // chunks of events, oldest first
-  std::uint64_t all_closed_ = 0; // ever
+  ChunkList closed_;              // chunks of events, oldest first
+  std::uint64_t all_closed_ = 0;  // ever
   std::size_t open_ = 0;
-  std::size_t since_ = 0;        // chunks taken after the latest checkpoint
+  std::size_t since_ = 0;  // chunks taken after the latest checkpoint
   std::uint64_t checkpoints_ = 0;
-  Checkpoint base_, latest_;     // the base is the one before the latest
+  Checkpoint base_, latest_;  // the base is the one before the latest
   bool stopped_ = false;
 };
 

@@ -180,8 +180,7 @@ void SumLog::begin() {
 bool SumLog::add(Fold& fold, Chunk folded) {
   begin();
   std::size_t const slots = fold.sums().size() * kSlots<Sum> + fold.steps().size() * kSlots<StepSum> +
-                            count_of(fold.uses()) * kUseSlots + fold.failures().size() * kFailureSlots +
-                            kSlots<Folded>;
+                            count_of(fold.uses()) * kUseSlots + fold.failures().size() * kFailureSlots + kSlots<Folded>;
   if (!prepare(row_, slots)) return false;
   for (SumRow const& row : fold.sums())
     if (!row.nothing()) put(row_, row.record());

@@ -47,8 +47,7 @@ pid_t start_program(const std::string& path, Shared& shared, std::uint32_t threa
   if (child != 0) return child;
   auto* const blocks = new Watched(shared.checkpoints);
   File& file = make_ring(path, kRing, *blocks);
-  for (std::uint32_t t = 2; t <= threads; ++t)
-    std::thread([&, t] { perform(file, *blocks, shared, t); }).detach();
+  for (std::uint32_t t = 2; t <= threads; ++t) std::thread([&, t] { perform(file, *blocks, shared, t); }).detach();
   perform(file, *blocks, shared, 1);
   _exit(0);
 }

@@ -100,8 +100,9 @@ class Performer {
     if (op.free)
       lane_.free_at({.address = op.address}, blocks_.erase(op.address, file_.clock()));
     else
-      lane_.alloc_at({.address = op.address, .size_bytes = op.size_bytes},
-                     blocks_.insert({.address = op.address, .size_bytes = op.size_bytes, .path = path_}, file_.clock()));
+      lane_.alloc_at(
+          {.address = op.address, .size_bytes = op.size_bytes},
+          blocks_.insert({.address = op.address, .size_bytes = op.size_bytes, .path = path_}, file_.clock()));
   }
 
   Plan plan;

@@ -164,8 +164,8 @@ class Actor {
     pair_.model.insert(block, clock());
     if (on_device(block.block_class)) count(live_bytes_of(block.size_bytes), block.size_bytes);
     for_each_lane([&](Lane& lane, File&) {
-      lane.alloc_at(
-          {.address = block.address, .size_bytes = block.size_bytes, .block_class = block.block_class}, block.ticks);
+      lane.alloc_at({.address = block.address, .size_bytes = block.size_bytes, .block_class = block.block_class},
+                    block.ticks);
     });
   }
 
@@ -176,9 +176,8 @@ class Actor {
     if (!pair_.model.take(random_(), block, ticks, clock())) return;
     --pair_.model.blocks;
     if (on_device(block.block_class)) count(0 - live_bytes_of(block.size_bytes), 0 - block.size_bytes);
-    for_each_lane([&](Lane& lane, File&) {
-      lane.free_at({.address = block.address, .block_class = block.block_class}, ticks);
-    });
+    for_each_lane(
+        [&](Lane& lane, File&) { lane.free_at({.address = block.address, .block_class = block.block_class}, ticks); });
     addresses_.push_back(block.address);
   }
 

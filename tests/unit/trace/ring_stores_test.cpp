@@ -108,7 +108,7 @@ class StoreWatch {
   static inline StoreWatch* self = nullptr;
   File& file_;
   Look look_;
-  struct sigaction before_[2] {};
+  struct sigaction before_[2]{};
   std::byte* page_[2]{};
   std::byte* stored_ = nullptr;
   int pages_ = 0;

@@ -155,8 +155,7 @@ TEST(Ring, SumsOfManyThreadsAreThoseOfATraceThatKeepsEverything) {
   Model model;
   Pair const pair{model, &make_ring(folder.file("r.tide"), 4 * kMiB, model), &make_file(folder.file("w.tide"))};
   std::vector<std::thread> threads;
-  for (std::uint32_t t = 1; t <= 6; ++t)
-    threads.emplace_back([&, t] { Actor(pair, t, t).run(t == 6 ? 100 : 50'000); });
+  for (std::uint32_t t = 1; t <= 6; ++t) threads.emplace_back([&, t] { Actor(pair, t, t).run(t == 6 ? 100 : 50'000); });
   for (auto& t : threads) t.join();
   Trace const ring = read_back(folder.file("r.tide")), whole = read_back(folder.file("w.tide"));
   ASSERT_NE(ring.past().base(), nullptr);
