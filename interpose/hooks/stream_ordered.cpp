@@ -36,6 +36,15 @@ CUresult release_ordered(IsCapturing ask, CUdeviceptr block, CUstream stream, Re
   return release(Space::Memory, block, stream, real);
 }
 
+CUresult sampled(CUresult result) {
+  if (result == CUDA_SUCCESS && recording())
+    shield([] {
+      Place const place = current_place();
+      if (place.context != 0) devices().sample(place.device);
+    });
+  return result;
+}
+
 }  // namespace
 
 TIDEMARK_HOOK(cuMemAllocAsync)(CUdeviceptr* out, size_t bytes, CUstream stream) {
@@ -63,10 +72,12 @@ TIDEMARK_HOOK(cuMemFreeAsync_ptsz)(CUdeviceptr block, CUstream stream) {
   return release_ordered(kPerThread, block, stream, [&] { return call(&Driver::cuMemFreeAsync_ptsz, block, stream); });
 }
 
+// A pool gives back what it holds and no block is in.
 TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
-  CUresult const result = call(&Driver::cuMemPoolTrimTo, pool, keep_bytes);
-  if (result == CUDA_SUCCESS && recording()) shield([] { devices().sample(current_place().device); });
-  return result;
+  return sampled(call(&Driver::cuMemPoolTrimTo, pool, keep_bytes));
+}
+TIDEMARK_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) {
+  return sampled(call(&Driver::cuMemPoolDestroy, pool));
 }
 
 TIDEMARK_HOOK(cuMemPoolImportPointer)(CUdeviceptr* out, CUmemoryPool pool, CUmemPoolPtrExportData* data) {

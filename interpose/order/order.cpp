@@ -13,6 +13,7 @@
 #include "base/spin_lock.h"
 #include "interpose/order/structures.h"
 #include "interpose/process/shield.h"
+#include "interpose/record/recorder.h"
 
 namespace tidemark::interpose::order {
 namespace {
@@ -139,7 +140,9 @@ void met_unknown(const char* name) {
   // The name is the program's and may go away with the library that asked.
   char* const copy = strdup(name);
   const char* expected = nullptr;
-  if (copy != nullptr && !unknown.compare_exchange_strong(expected, copy, std::memory_order_acq_rel)) free(copy);
+  if (copy == nullptr) return;
+  if (!unknown.compare_exchange_strong(expected, copy, std::memory_order_acq_rel)) return free(copy);
+  if (recording()) recorder().names().fact("unknown_function", copy);
 }
 
 const char* unknown_function() {

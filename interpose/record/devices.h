@@ -24,13 +24,22 @@ class Devices {
   constexpr Devices() = default;
   static constexpr std::size_t kMost = 64;
 
-  // Before a device's first block. The device's context must be current.
+  // Before a device's first block.
   void meet(std::uint8_t device);
-  // After a call that changed what is in use on the current device. With a limit every call is followed up.
+  // After a call that changed what is in use on a device.
   void sample(std::uint8_t device);
+  void sample_current(std::uint8_t device);  // where it is known to be the current one
+  // The same, at once and whatever it costs: what this process has taken there by now. Where the driver cannot be asked
+  // (no context of the device is alive), what is known.
+  std::uint64_t measure(std::uint8_t device);
   // Around a call that takes memory which is not the program's: a module, a limit.
   void begin_overhead(std::uint8_t device);
-  void end_overhead(std::uint8_t device);
+  // The bytes it took (modulo 2^64: a call may also give back); 0 for a device without blocks so far.
+  std::uint64_t end_overhead(std::uint8_t device);
+  // Overhead that is gone again: a context has ended.
+  void give_back(std::uint8_t device, std::uint64_t overhead_bytes);
+  // The last context of a device has ended, and nearly everything with it. Its next block begins anew.
+  void forget(std::uint8_t device);
   bool known(std::uint8_t device) const { return state(device).met.load(std::memory_order_acquire); }
 
   // Live blocks, as the recorder counts them.
@@ -42,6 +51,8 @@ class Devices {
   std::uint64_t reserved_bytes(std::uint8_t device) const { return get(state(device).reserved_bytes); }
   // What this process takes beside its blocks: its context and its modules.
   std::uint64_t overhead_bytes(std::uint8_t device) const { return get(state(device).overhead_bytes); }
+  // All of it, as last seen.
+  std::uint64_t taken_bytes(std::uint8_t device) const { return overhead_bytes(device) + reserved_bytes(device); }
   std::uint64_t total_bytes(std::uint8_t device) const { return get(state(device).total_bytes); }
 
  private:
@@ -60,7 +71,10 @@ class Devices {
     std::uint64_t used_bytes = 0, total_bytes = 0;
     bool ok = false;
   };
-  Use ask();
+  Use ask(std::uint8_t device);
+  Use ask_current();
+  void seen(std::uint8_t device, const Use& use);
+  bool set_reserved(std::uint8_t device, std::uint64_t bytes);  // whether that is news
   bool too_soon();
   void write_facts(std::uint8_t device, const Use& use);
 
