@@ -30,7 +30,10 @@ template <class Real>
 CUresult begin_primary(CUdevice device, Real real) {
   if (!ready()) return real();
   bool fresh = false;
-  shield([&] { fresh = devices().known(number(device)) && !primary_is_active(device); });
+  shield([&] {
+    fresh = devices().known(number(device)) && !primary_is_active(device);
+    if (fresh) devices().begin_overhead(number(device));
+  });
   CUresult const result = real();
   if (result == CUDA_SUCCESS && fresh)
     shield([&] { primary_overhead[number(device) % Devices::kMost].store(devices().end_overhead(number(device))); });
@@ -72,6 +75,7 @@ CUresult end_primary(CUdevice device, Real real) {
 // real() makes a context of the program's own, and makes it current.
 template <class Real>
 CUresult make(CUcontext* out, CUdevice device, Real real) {
+  if (ready()) shield([&] { devices().begin_overhead(number(device)); });
   CUresult const result = real();
   if (result != CUDA_SUCCESS || !ready()) return result;
   shield([&] {

@@ -33,19 +33,22 @@ bool set_pool(std::uint8_t device, std::uint64_t bytes) {
   return true;
 }
 
-void sample_pool() {
-  Place const place = current_place();
-  if (place.context == 0) return;
-  cuuint64_t bytes = 0;
-  if (call(&Driver::cuDeviceGetGraphMemAttribute, CUdevice{place.device}, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-           static_cast<void*>(&bytes)) != CUDA_SUCCESS)
-    return;
-  devices().meet(place.device);
-  if (set_pool(place.device, bytes)) devices().sample(place.device);
+// A graph may allocate on any device, whatever is current.
+void sample_pools() {
+  int count = 0;
+  call(&Driver::cuDeviceGetCount, &count);
+  for (CUdevice device = 0; device < count; ++device) {
+    cuuint64_t bytes = 0;
+    if (call(&Driver::cuDeviceGetGraphMemAttribute, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+             static_cast<void*>(&bytes)) != CUDA_SUCCESS)
+      continue;
+    auto const number = static_cast<std::uint8_t>(device);
+    if (set_pool(number, bytes)) devices().sample(number);
+  }
 }
 
 CUresult after(CUresult result) {
-  if (result == CUDA_SUCCESS && expected.load(std::memory_order_relaxed) && ready()) shield([] { sample_pool(); });
+  if (result == CUDA_SUCCESS && expected.load(std::memory_order_relaxed) && ready()) shield([] { sample_pools(); });
   return result;
 }
 
@@ -64,6 +67,11 @@ void tell(const order::Entry& which, CUstream stream) {
 
 void expect_graph_memory() {
   expected.store(true, std::memory_order_relaxed);
+  // Before the first of its memory: what is in use without it.
+  if (ready())
+    shield([] {
+      if (Place const place = current_place(); place.context != 0) devices().meet(place.device);
+    });
 }
 
 void graph_memory_ended(std::uint8_t device) {

@@ -83,6 +83,7 @@ CUresult asked(const Request& request, const Place& place, const Pass& pass, CUr
   made.context = place.context;
   made.stream = reinterpret_cast<std::uint64_t>(request.stream);
   if (outlives_context(made.block_class)) made.context = 0;
+  if (made.block_class == trace::Class::Pool || made.block_class == trace::Class::Managed) devices().expect_moves();
   if (went_too_far(request, pass) && request.undo(made) == CUDA_SUCCESS) {
     set_credit(pass.device, devices().measure(pass.device));
     recorder().undone(made);
@@ -92,6 +93,7 @@ CUresult asked(const Request& request, const Place& place, const Pass& pass, CUr
   if (pass.kind != Pass::Kind::Alone && trace::on_device(made.block_class)) sample(place);
   if (request.holder != nullptr) request.holder(made);
   recorder().allocated(made);
+  if (!devices().known(made.device)) devices().sample(made.device);  // by what is live
   return result;
 }
 

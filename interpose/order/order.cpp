@@ -156,7 +156,8 @@ void* door(int number) {
 void tell(const Entry& entry, std::uint64_t stream) {
   Listener const listener = heard_by(entry.library);
   if (listener == nullptr) return;
-  if (!shield([&] { listener({entry, stream_of(entry, stream), nullptr}); })) untold.fetch_add(1);
+  Stream const told = entry.slot == kNoStream ? Stream{} : stream_of(entry, stream);
+  if (!shield([&] { listener({entry, told, nullptr}); })) untold.fetch_add(1);
 }
 
 }  // namespace tidemark::interpose::order

@@ -11,15 +11,20 @@ inline bool primary_is_active(CUdevice device) {
   return call(&Driver::cuDevicePrimaryCtxGetState, device, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
+// Calls f with a context current; not at all where there is no such context any more.
+template <class F>
+void with_context(CUcontext context, F f) {
+  if (call(&Driver::cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) return;
+  f();
+  call(&Driver::cuCtxPopCurrent_v2, &context);
+}
+
 // Calls f with it current. Only for one that is active: otherwise it would be made for the question.
 template <class F>
 void with_primary(CUdevice device, F f) {
   CUcontext primary = nullptr;
   if (call(&Driver::cuDevicePrimaryCtxRetain, &primary, device) != CUDA_SUCCESS) return;
-  if (call(&Driver::cuCtxPushCurrent_v2, primary) == CUDA_SUCCESS) {
-    f();
-    call(&Driver::cuCtxPopCurrent_v2, &primary);
-  }
+  with_context(primary, f);
   call(&Driver::cuDevicePrimaryCtxRelease_v2, device);
 }
 

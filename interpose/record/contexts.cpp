@@ -38,6 +38,15 @@ bool Contexts::is_made(std::uint64_t handle) {
   return made_.find(handle) != nullptr;
 }
 
+std::uint64_t Contexts::any(std::uint8_t device) {
+  std::scoped_lock const guard(lock_);
+  std::uint64_t found = 0;
+  made_.for_each([&](std::uint64_t handle, const MadeContext& context) {
+    if (context.device == device) found = handle;
+  });
+  return found;
+}
+
 std::size_t Contexts::count(std::uint8_t device) {
   std::scoped_lock const guard(lock_);
   std::size_t found = 0;

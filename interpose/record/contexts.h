@@ -24,6 +24,8 @@ class Contexts {
   // Takes it out; nothing for one that is not known.
   std::optional<MadeContext> ended(std::uint64_t handle);
   bool is_made(std::uint64_t handle);
+  // One of a device's; 0: there is none.
+  std::uint64_t any(std::uint8_t device);
   // How many of a device's are there.
   std::size_t count(std::uint8_t device);
 

@@ -2,12 +2,14 @@
 #include "interpose/record/devices.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
 #include "interpose/real/driver.h"
 #include "interpose/real/primary.h"
+#include "interpose/record/contexts.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/nvml.h"
 #include "interpose/watch/sampler.h"
@@ -55,7 +57,11 @@ Place current_place() {
 Devices::Use Devices::ask(std::uint8_t device) {
   if (Place const place = current_place(); place.context != 0 && place.device == device) return ask_current();
   Use use;
-  if (primary_is_active(CUdevice{device})) with_primary(CUdevice{device}, [&] { use = ask_current(); });
+  if (primary_is_active(CUdevice{device})) {
+    with_primary(CUdevice{device}, [&] { use = ask_current(); });
+  } else if (std::uint64_t const made = contexts().any(device); made != 0) {
+    with_context(reinterpret_cast<CUcontext>(made), [&] { use = ask_current(); });
+  }
   return use;
 }
 
@@ -64,9 +70,17 @@ Devices::Use Devices::ask_current() {
   trace::Clock const& clock = recorder().file().clock();
   std::uint64_t const begin = clock.now();
   if (call(&Driver::cuMemGetInfo_v2, &free, &total) != CUDA_SUCCESS) return {};
-  std::uint64_t const end = clock.now();
-  if (end - begin > kCheapTicks) next_ticks_.store(end + kShare * (end - begin), std::memory_order_relaxed);
+  note_cost(begin, clock.now());
   return {.used_bytes = total - free, .total_bytes = total, .ok = true};
+}
+
+// One that was interrupted says nothing about the others: the cost is what it usually is, and grows by twice at most.
+void Devices::note_cost(std::uint64_t begin_ticks, std::uint64_t end_ticks) {
+  std::uint64_t const before = cost_ticks_.load(std::memory_order_relaxed);
+  std::uint64_t const took = end_ticks - begin_ticks;
+  std::uint64_t const cost = before == 0 ? std::min(took, kCheapTicks / 16) : std::min(took, 2 * before);
+  cost_ticks_.store(cost, std::memory_order_relaxed);
+  if (cost > kCheapTicks) next_ticks_.store(end_ticks + kShare * cost, std::memory_order_relaxed);
 }
 
 bool Devices::too_soon() {
@@ -90,46 +104,71 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
   if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
 }
 
+// What is in use and not by blocks. Blocks that have outlived every context are in use already: as long as it can be so,
+// the rest is as it was before those contexts ended; otherwise the blocks are taken to need no more than their bytes.
+std::uint64_t Devices::baseline_for(const State& s, std::uint64_t used_bytes) const {
+  std::uint64_t const live = std::min(get(s.live_bytes), used_bytes);
+  std::uint64_t const before = get(s.baseline_bytes);
+  bool const possible = s.was_met && before <= used_bytes && used_bytes - before >= live;
+  return live != 0 && possible ? before : used_bytes - live;
+}
+
 void Devices::meet(std::uint8_t device) {
+  if (known(device)) return;
   State& s = state(device);
-  if (s.met.exchange(true, std::memory_order_acq_rel)) return;
-  Use const use = ask(device);
-  if (!use.ok) {
-    s.met.store(false, std::memory_order_release);
-    return;
+  Use use;
+  {
+    std::scoped_lock const guard(s.asking);
+    if (known(device)) return;
+    use = ask(device);
+    if (!use.ok) return;
+    std::uint64_t const baseline = baseline_for(s, use.used_bytes);
+    s.baseline_bytes.store(baseline, std::memory_order_relaxed);
+    s.overhead_bytes.store(context_bytes(device, use.used_bytes) - (use.used_bytes - baseline),
+                           std::memory_order_relaxed);
+    s.total_bytes.store(use.total_bytes, std::memory_order_relaxed);
+    s.was_met = true;
+    seen(device, use);
+    s.met.store(true, std::memory_order_release);
   }
-  // Blocks that have outlived every context are in use already. As long as it can be so, what is in use beside blocks
-  // is as it was before those contexts ended; otherwise the blocks are taken to need no more than their own bytes.
-  std::uint64_t const live = std::min(get(s.live_bytes), use.used_bytes);
-  std::uint64_t baseline = live == 0 ? use.used_bytes : get(s.baseline_bytes);
-  if (use.used_bytes < baseline || use.used_bytes - baseline < live) baseline = use.used_bytes - live;
-  s.baseline_bytes.store(baseline, std::memory_order_relaxed);
-  s.overhead_bytes.store(context_bytes(device, use.used_bytes) - (use.used_bytes - baseline),
-                         std::memory_order_relaxed);
-  set_reserved(device, use.used_bytes - baseline);
-  s.total_bytes.store(use.total_bytes, std::memory_order_relaxed);
   write_facts(device, use);
   start_sampler();
 }
 
+// Whoever finds another one asking leaves it to him to ask once more.
+template <class Ask>
+void Devices::follow_up(std::uint8_t device, Ask ask_it) {
+  State& s = state(device);
+  s.stale.store(true);
+  while (s.stale.load() && s.asking.try_lock()) {
+    s.stale.store(false);
+    if (Use const use = known(device) ? ask_it() : Use{}; use.ok) seen(device, use);
+    s.asking.unlock();
+  }
+}
+
 void Devices::sample(std::uint8_t device) {
-  if (!known(device) || too_soon()) return;
-  if (Use const use = ask(device); use.ok) seen(device, use);
+  // Without a context nobody can be asked; then what is known of the blocks must do.
+  if (!known(device)) return static_cast<void>(set_reserved(device, live_bytes(device)));
+  if (!too_soon()) follow_up(device, [&] { return ask(device); });
 }
 
 void Devices::sample_current(std::uint8_t device) {
-  if (!known(device) || too_soon()) return;
-  if (Use const use = ask_current(); use.ok) seen(device, use);
+  if (known(device) && !too_soon()) follow_up(device, [&] { return ask_current(); });
+}
+
+void Devices::sample_all() {
+  for (std::size_t i = 0; i < kMost; ++i)
+    if (auto const device = static_cast<std::uint8_t>(i); known(device)) sample(device);
 }
 
 std::uint64_t Devices::measure(std::uint8_t device) {
   if (!known(device)) return overhead_bytes(device) + live_bytes(device);
+  std::scoped_lock const guard(state(device).asking);
   Use const use = ask(device);
   if (!use.ok) return std::max(taken_bytes(device), overhead_bytes(device) + live_bytes(device));
   seen(device, use);
-  // Not what is kept, where another thread may just have put an older figure.
-  std::uint64_t const baseline = get(state(device).baseline_bytes);
-  return overhead_bytes(device) + (use.used_bytes > baseline ? use.used_bytes - baseline : 0);
+  return taken_bytes(device);
 }
 
 bool Devices::set_reserved(std::uint8_t device, std::uint64_t bytes) {
@@ -157,6 +196,7 @@ void Devices::begin_overhead(std::uint8_t device) {
 std::uint64_t Devices::end_overhead(std::uint8_t device) {
   State& s = state(device);
   if (!known(device)) return 0;
+  std::scoped_lock const guard(s.asking);
   Use const use = ask(device);
   if (!use.ok) return 0;
   // What a module takes while another thread allocates cannot be told apart; the next sample puts the sum right.

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/spin_lock.h"
+
 namespace tidemark::interpose {
 
 // Where a call of this thread takes effect.
@@ -24,11 +26,21 @@ class Devices {
   constexpr Devices() = default;
   static constexpr std::size_t kMost = 64;
 
-  // Before a device's first block.
+  // Before a device's first block. Whoever comes meanwhile waits: a block that is made before it is known what was in
+  // use without it would be taken for part of that.
   void meet(std::uint8_t device);
   // After a call that changed what is in use on a device.
   void sample(std::uint8_t device);
   void sample_current(std::uint8_t device);  // where it is known to be the current one
+  // After a call that waited for work, or moved managed memory: pools give back what is free, on whatever device. False
+  // where there is no such memory, and nothing was done.
+  bool sample_moved() {
+    bool const moves = moves_.load(std::memory_order_relaxed);
+    if (moves) sample_all();
+    return moves;
+  }
+  // There is memory of a pool, or managed memory: from here on those calls matter.
+  void expect_moves() { moves_.store(true, std::memory_order_relaxed); }
   // The same, at once and whatever it costs: what this process has taken there by now. Where the driver cannot be asked
   // (no context of the device is alive), what is known.
   std::uint64_t measure(std::uint8_t device);
@@ -58,6 +70,9 @@ class Devices {
  private:
   struct State {
     std::atomic<bool> met{false};
+    std::atomic<bool> stale{false};                // something has changed since it was asked last
+    SpinLock asking;                               // one at a time, so that a later answer is never lost to an earlier one
+    bool was_met = false;                          // under the lock
     std::atomic<std::uint64_t> baseline_bytes{0};  // in use, and not by the program's blocks
     std::atomic<std::uint64_t> overhead_bytes{0};  // of that, this process's
     std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen
@@ -73,12 +88,19 @@ class Devices {
   };
   Use ask(std::uint8_t device);
   Use ask_current();
+  template <class Ask>
+  void follow_up(std::uint8_t device, Ask ask);
+  void sample_all();
+  void note_cost(std::uint64_t begin_ticks, std::uint64_t end_ticks);
+  std::uint64_t baseline_for(const State& s, std::uint64_t used_bytes) const;
   void seen(std::uint8_t device, const Use& use);
   bool set_reserved(std::uint8_t device, std::uint64_t bytes);  // whether that is news
   bool too_soon();
   void write_facts(std::uint8_t device, const Use& use);
 
   std::array<State, kMost> states_;
+  std::atomic<bool> moves_{false};
+  std::atomic<std::uint64_t> cost_ticks_{0};  // of asking, as it usually is
   std::atomic<std::uint64_t> next_ticks_{0};  // not before, where asking is dear
   std::atomic<bool> thinned_{false};
 };
