@@ -42,10 +42,20 @@ void* find(void* handle, const char* name) {
   return found != nullptr && !by_order && is_ours(found) ? real_dlsym()(RTLD_NEXT, name) : found;
 }
 
-// Whether another preloaded library stands before us under a name.
+// Whether another preloaded library stands before us under a name. RTLD_DEFAULT would not tell: asked from here, this
+// library comes first.
 bool is_shadowed(const char* name) {
-  void* const first = real_dlsym()(RTLD_DEFAULT, name);
+  void* const everything = dlopen(nullptr, RTLD_LAZY);
+  void* const first = everything == nullptr ? nullptr : real_dlsym()(everything, name);
   return first != nullptr && !is_ours(first);
+}
+
+// A tool behind us that asks for the next one after itself: the library's own.
+void* after(const void* caller, std::span<const Door> doors, void* found) {
+  if (object_at(found) != object_at(caller)) return found;
+  for (Door const& door : doors)
+    if (void* const real = library_symbol(door.library, door.symbol)) return real;
+  return found;
 }
 
 // Whether the question is answered; `out` is the answer then. Otherwise glibc answers, with its message for dlerror.
@@ -57,12 +67,14 @@ bool answer(void* handle, const char* name, const void* caller, void*& out) {
   }
   if (in_driver(caller) || is_ours(caller)) return false;
   if (handle == RTLD_DEFAULT && is_shadowed(name)) return false;
-  void* const found = find(handle, name);
+  void* found = find(handle, name);
+  if (found != nullptr && handle == RTLD_NEXT) found = after(caller, doors, found);
   if (found == nullptr) {
-    // Only we have it: as long as the library is not here, neither is the name. The message for dlerror is there.
-    // Where it is here, but in a scope of the caller's own, ours is as good as it.
-    out = nullptr;
-    return !is_loaded(doors);
+    // The library is here, but in a scope of the caller's own: what we export is as good as it.
+    if (is_loaded(doors)) return false;
+    // Only we have the name, so there is none. Asked again, last of all, for the message that dlerror will want.
+    out = real_dlsym()(RTLD_NEXT, name);
+    return true;
   }
   out = hook_for_symbol(doors, found);
   // An answer wipes out what inner questions left for dlerror, as glibc's own would.

@@ -6,7 +6,7 @@ file(GLOB TIDEMARK_ENTRY_POINTS_SCRIPTS CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_
 
 # tidemark_entry_points(PREFIX hooked_names.txt own_names.txt)
 # Sets for the caller: PREFIX_DIR (goes onto the include path), PREFIX_ROWS (the .inc files), PREFIX_EXPORTS and
-# PREFIX_LIBC_EXPORTS (assembly sources), PREFIX_MAP and PREFIX_SONAME_MAP (version scripts with and without the latter).
+# PREFIX_DLSYM_EXPORTS (assembly sources), PREFIX_MAP and PREFIX_SONAME_MAP (version scripts with and without the latter).
 # Every target that compiles against the rows lists PREFIX_ROWS among its sources or depends on the target that does.
 function(tidemark_entry_points prefix hooks own)
   set(dir "${CMAKE_CURRENT_BINARY_DIR}/entry_points")
@@ -19,7 +19,7 @@ function(tidemark_entry_points prefix hooks own)
   endforeach()
   set(exports "${dir}/exports.S" "${dir}/order.S")
   add_custom_command(
-    OUTPUT "${dir}/entry_points.stamp" ${rows} ${exports} "${dir}/libc_exports.S" "${dir}/exports.map"
+    OUTPUT "${dir}/entry_points.stamp" ${rows} ${exports} "${dir}/dlsym_exports.S" "${dir}/exports.map"
            "${dir}/soname_exports.map"
     COMMAND Python3::Interpreter "${TIDEMARK_ENTRY_POINTS_DIR}/generate.py" --out "${dir}" --hooks "${hooks}" --own "${own}"
             --compiler "${CMAKE_CXX_COMPILER}" --include "${TIDEMARK_CUDA_INCLUDE}" --include "${TIDEMARK_PROFILER_INCLUDE}"
@@ -31,7 +31,7 @@ function(tidemark_entry_points prefix hooks own)
   set(${prefix}_DIR "${dir}" PARENT_SCOPE)
   set(${prefix}_ROWS "${rows}" PARENT_SCOPE)
   set(${prefix}_EXPORTS "${exports}" PARENT_SCOPE)
-  set(${prefix}_LIBC_EXPORTS "${dir}/libc_exports.S" PARENT_SCOPE)
+  set(${prefix}_DLSYM_EXPORTS "${dir}/dlsym_exports.S" PARENT_SCOPE)
   set(${prefix}_MAP "${dir}/exports.map" PARENT_SCOPE)
   set(${prefix}_SONAME_MAP "${dir}/soname_exports.map" PARENT_SCOPE)
 endfunction()

@@ -1,64 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts and modules. A context's end ends its blocks; a module's code and variables take memory that is not the
-// program's.
+// Contexts. A context takes memory of its own, and its end ends its blocks.
 #include <array>
 #include <atomic>
 
+#include "interpose/hooks/graph_memory.h"
 #include "interpose/hooks/hook.h"
+#include "interpose/real/primary.h"
+#include "interpose/record/contexts.h"
 
 namespace tidemark::interpose {
 namespace {
 
-constinit std::array<std::atomic<std::uint64_t>, Devices::kMost> primary{};
+constinit std::array<std::atomic<std::uint64_t>, Devices::kMost> primary_overhead{};
 
-std::atomic<std::uint64_t>& primary_of(CUdevice device) {
-  return primary[static_cast<std::size_t>(device) % Devices::kMost];
+std::uint8_t number(CUdevice device) {
+  return static_cast<std::uint8_t>(device);
+}
+std::uint64_t number(const void* handle) {
+  return reinterpret_cast<std::uint64_t>(handle);
 }
 
-// Frees are stamped before the real call: afterwards another thread may own the addresses.
-std::uint64_t before_end() {
-  return recording() ? recorder().file().clock().now_ordered() : 0;
+std::uint64_t now() {
+  return recorder().file().clock().now_ordered();
 }
 
-void ended(std::uint64_t context, std::uint64_t ticks) {
-  if (context == 0 || ticks == 0) return;
-  shield([&] {
-    recorder().context_ended(context, ticks);
-    if (Place const place = current_place(); place.context != 0) devices().sample(place.device);
-  });
-}
-
-// The context is gone once nobody holds it.
+// real() may bring a device's primary context to life. Its cost is asked where the device has blocks already; otherwise
+// it is in use before the first one.
 template <class Real>
-CUresult release_primary(CUdevice device, Real real) {
-  std::uint64_t const ticks = before_end();
-  CUresult const result = real();
-  unsigned int flags = 0;
-  int active = 1;
-  if (result == CUDA_SUCCESS && ticks != 0 &&
-      call(&Driver::cuDevicePrimaryCtxGetState, device, &flags, &active) == CUDA_SUCCESS && active == 0)
-    ended(primary_of(device).load(), ticks);
-  return result;
-}
-
-template <class Real>
-CUresult end_context(std::uint64_t context, Real real) {
-  std::uint64_t const ticks = before_end();
-  CUresult const result = real();
-  if (result == CUDA_SUCCESS) ended(context, ticks);
-  return result;
-}
-
-template <class Real>
-CUresult overhead(Real real) {
+CUresult begin_primary(CUdevice device, Real real) {
   if (!ready()) return real();
-  Place place;
+  bool fresh = false;
   shield([&] {
-    place = current_place();
-    if (place.context != 0) devices().begin_overhead(place.device);
+    fresh = devices().known(number(device)) && !primary_is_active(device);
+    if (fresh) devices().begin_overhead(number(device));
   });
   CUresult const result = real();
-  if (place.context != 0) shield([&] { devices().end_overhead(place.device); });
+  if (result == CUDA_SUCCESS && fresh)
+    shield([&] { primary_overhead[number(device) % Devices::kMost].store(devices().end_overhead(number(device))); });
+  return result;
+}
+
+// The device's next block begins anew, or, where other contexts live on, what the ended one took is given back.
+void count_out(std::uint8_t device, std::uint64_t overhead_bytes) {
+  if (contexts().count(device) == 0 && !primary_is_active(CUdevice{device})) {
+    graph_memory_ended(device);
+    return devices().forget(device);
+  }
+  devices().give_back(device, overhead_bytes);
+  devices().sample(device);
+}
+
+// real() may end a device's primary context.
+template <class Real>
+CUresult end_primary(CUdevice device, Real real) {
+  if (!recording()) return real();
+  bool active = false;
+  std::uint64_t ticks = 0;
+  shield([&] {
+    active = primary_is_active(device);
+    ticks = now();
+  });
+  CUresult const result = real();
+  if (result != CUDA_SUCCESS || !active) return result;
+  shield([&] {
+    if (primary_is_active(device)) return;
+    recorder().context_ended(ticks, [&](const Owned& block) {
+      return block.context != 0 && block.device == number(device) && !contexts().is_made(block.context);
+    });
+    count_out(number(device), primary_overhead[number(device) % Devices::kMost].exchange(0));
+  });
+  return result;
+}
+
+// real() makes a context of the program's own, and makes it current.
+template <class Real>
+CUresult make(CUcontext* out, CUdevice device, Real real) {
+  if (ready()) shield([&] { devices().begin_overhead(number(device)); });
+  CUresult const result = real();
+  if (result != CUDA_SUCCESS || !ready()) return result;
+  shield([&] {
+    MadeContext const made{.overhead_bytes = devices().end_overhead(number(device)), .device = number(device)};
+    if (!contexts().made(number(*out), made)) recorder().count_loss(trace::Loss::Failed);
+  });
+  return result;
+}
+
+bool is_gone(CUcontext context) {
+  unsigned int version = 0;
+  return call(&Driver::cuCtxGetApiVersion, context, &version) != CUDA_SUCCESS;
+}
+
+// real() ends a context, or, counting, lets go of it.
+template <class Real>
+CUresult end(CUcontext context, bool counts, Real real) {
+  if (!recording()) return real();
+  std::uint64_t ticks = 0;
+  shield([&] { ticks = now(); });
+  CUresult const result = real();
+  if (result != CUDA_SUCCESS || (counts && !is_gone(context))) return result;
+  shield([&] {
+    recorder().context_ended(ticks, [&](const Owned& block) { return block.context == number(context); });
+    if (auto const made = contexts().ended(number(context))) count_out(made->device, made->overhead_bytes);
+  });
   return result;
 }
 
@@ -68,61 +111,60 @@ CUresult overhead(Real real) {
 using namespace tidemark::interpose;
 
 TIDEMARK_HOOK(cuDevicePrimaryCtxRetain)(CUcontext* out, CUdevice device) {
-  CUresult const result = call(&Driver::cuDevicePrimaryCtxRetain, out, device);
-  if (result == CUDA_SUCCESS && ready()) primary_of(device).store(reinterpret_cast<std::uint64_t>(*out));
-  return result;
+  return begin_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRetain, out, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxRelease)(CUdevice device) {
-  return release_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRelease, device); });
+  return end_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRelease, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxRelease_v2)(CUdevice device) {
-  return release_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRelease_v2, device); });
+  return end_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxRelease_v2, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxReset)(CUdevice device) {
-  return end_context(primary_of(device).load(), [&] { return call(&Driver::cuDevicePrimaryCtxReset, device); });
+  return end_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxReset, device); });
 }
 TIDEMARK_HOOK(cuDevicePrimaryCtxReset_v2)(CUdevice device) {
-  return end_context(primary_of(device).load(), [&] { return call(&Driver::cuDevicePrimaryCtxReset_v2, device); });
-}
-TIDEMARK_HOOK(cuCtxDestroy_v2)(CUcontext context) {
-  return end_context(reinterpret_cast<std::uint64_t>(context), [&] { return call(&Driver::cuCtxDestroy_v2, context); });
-}
-TIDEMARK_HOOK(cuCtxDestroy)(CUcontext context) {
-  return end_context(reinterpret_cast<std::uint64_t>(context), [&] { return call(&Driver::cuCtxDestroy, context); });
+  return end_primary(device, [&] { return call(&Driver::cuDevicePrimaryCtxReset_v2, device); });
 }
 
-TIDEMARK_HOOK(cuModuleLoad)(CUmodule* out, const char* path) {
-  return overhead([&] { return call(&Driver::cuModuleLoad, out, path); });
+TIDEMARK_HOOK(cuGreenCtxCreate)(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device, unsigned int flags) {
+  CUresult const result =
+      begin_primary(device, [&] { return call(&Driver::cuGreenCtxCreate, out, resources, device, flags); });
+  if (result == CUDA_SUCCESS && ready())
+    shield([&] {
+      if (!green_contexts().made(number(*out), {.device = number(device)}))
+        recorder().count_loss(tidemark::trace::Loss::Failed);
+    });
+  return result;
 }
-TIDEMARK_HOOK(cuModuleLoadData)(CUmodule* out, const void* image) {
-  return overhead([&] { return call(&Driver::cuModuleLoadData, out, image); });
+// It lets go of the primary context, whose memory its own was.
+TIDEMARK_HOOK(cuGreenCtxDestroy)(CUgreenCtx context) {
+  std::optional<MadeContext> made;
+  shield([&] { made = green_contexts().ended(number(context)); });
+  auto const real = [&] { return call(&Driver::cuGreenCtxDestroy, context); };
+  CUresult const result = made ? end_primary(CUdevice{made->device}, real) : real();
+  if (result != CUDA_SUCCESS && made) shield([&] { green_contexts().made(number(context), *made); });
+  return result;
 }
-TIDEMARK_HOOK(cuModuleLoadDataEx)
-(CUmodule* out, const void* image, unsigned int count, CUjit_option* options, void** values) {
-  return overhead([&] { return call(&Driver::cuModuleLoadDataEx, out, image, count, options, values); });
+
+TIDEMARK_HOOK(cuCtxCreate)(CUcontext* out, unsigned int flags, CUdevice device) {
+  return make(out, device, [&] { return call(&Driver::cuCtxCreate, out, flags, device); });
 }
-TIDEMARK_HOOK(cuModuleLoadFatBinary)(CUmodule* out, const void* image) {
-  return overhead([&] { return call(&Driver::cuModuleLoadFatBinary, out, image); });
+TIDEMARK_HOOK(cuCtxCreate_v2)(CUcontext* out, unsigned int flags, CUdevice device) {
+  return make(out, device, [&] { return call(&Driver::cuCtxCreate_v2, out, flags, device); });
 }
-TIDEMARK_HOOK(cuModuleUnload)(CUmodule module) {
-  return overhead([&] { return call(&Driver::cuModuleUnload, module); });
+TIDEMARK_HOOK(cuCtxCreate_v3)
+(CUcontext* out, CUexecAffinityParam* affinity, int count, unsigned int flags, CUdevice device) {
+  return make(out, device, [&] { return call(&Driver::cuCtxCreate_v3, out, affinity, count, flags, device); });
 }
-TIDEMARK_HOOK(cuLibraryLoadData)
-(CUlibrary* out, const void* code, CUjit_option* jit, void** jit_values, unsigned int jit_count,
- CUlibraryOption* options, void** values, unsigned int count) {
-  return overhead(
-      [&] { return call(&Driver::cuLibraryLoadData, out, code, jit, jit_values, jit_count, options, values, count); });
+TIDEMARK_HOOK(cuCtxCreate_v4)(CUcontext* out, CUctxCreateParams* params, unsigned int flags, CUdevice device) {
+  return make(out, device, [&] { return call(&Driver::cuCtxCreate_v4, out, params, flags, device); });
 }
-TIDEMARK_HOOK(cuLibraryLoadFromFile)
-(CUlibrary* out, const char* path, CUjit_option* jit, void** jit_values, unsigned int jit_count,
- CUlibraryOption* options, void** values, unsigned int count) {
-  return overhead([&] {
-    return call(&Driver::cuLibraryLoadFromFile, out, path, jit, jit_values, jit_count, options, values, count);
-  });
+TIDEMARK_HOOK(cuCtxDestroy)(CUcontext context) {
+  return end(context, false, [&] { return call(&Driver::cuCtxDestroy, context); });
 }
-TIDEMARK_HOOK(cuLibraryUnload)(CUlibrary library) {
-  return overhead([&] { return call(&Driver::cuLibraryUnload, library); });
+TIDEMARK_HOOK(cuCtxDestroy_v2)(CUcontext context) {
+  return end(context, false, [&] { return call(&Driver::cuCtxDestroy_v2, context); });
 }
-TIDEMARK_HOOK(cuCtxSetLimit)(CUlimit limit, size_t value) {
-  return overhead([&] { return call(&Driver::cuCtxSetLimit, limit, value); });
+TIDEMARK_HOOK(cuCtxDetach)(CUcontext context) {
+  return end(context, true, [&] { return call(&Driver::cuCtxDetach, context); });
 }

@@ -17,32 +17,38 @@ constinit SpinLock lock;
 
 // A pool has no address of its own: its number stands in, far from any address of memory.
 std::uint64_t pool_name(std::uint8_t device) {
-  return (std::uint64_t{0x67} << 56 | device) << 8;
+  return std::uint64_t{0x67} << 56 | std::uint64_t{device} << 8;
 }
 
-void sample_pool() {
-  Place const place = current_place();
-  if (place.context == 0) return;
-  cuuint64_t bytes = 0;
-  if (call(&Driver::cuDeviceGetGraphMemAttribute, CUdevice{place.device}, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-           static_cast<void*>(&bytes)) != CUDA_SUCCESS)
-    return;
+// True when that is news.
+bool set_pool(std::uint8_t device, std::uint64_t bytes) {
   std::scoped_lock const guard(lock);
-  std::uint64_t& before = pool_bytes[place.device % Devices::kMost];
-  if (before == bytes) return;
-  devices().meet(place.device);
-  if (before != 0) recorder().left(recorder().leave(trace::Space::Memory, pool_name(place.device)));
+  std::uint64_t& before = pool_bytes[device % Devices::kMost];
+  if (before == bytes) return false;
+  if (before != 0) recorder().left(recorder().leave(trace::Space::Memory, pool_name(device)));
   if (bytes != 0)
-    recorder().allocated({.address = pool_name(place.device),
-                          .size_bytes = bytes,
-                          .block_class = trace::Class::Graph,
-                          .device = place.device});
+    recorder().allocated(
+        {.address = pool_name(device), .size_bytes = bytes, .block_class = trace::Class::Graph, .device = device});
   before = bytes;
-  devices().sample(place.device);
+  return true;
+}
+
+// A graph may allocate on any device, whatever is current.
+void sample_pools() {
+  int count = 0;
+  call(&Driver::cuDeviceGetCount, &count);
+  for (CUdevice device = 0; device < count; ++device) {
+    cuuint64_t bytes = 0;
+    if (call(&Driver::cuDeviceGetGraphMemAttribute, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+             static_cast<void*>(&bytes)) != CUDA_SUCCESS)
+      continue;
+    auto const number = static_cast<std::uint8_t>(device);
+    if (set_pool(number, bytes)) devices().sample(number);
+  }
 }
 
 CUresult after(CUresult result) {
-  if (result == CUDA_SUCCESS && expected.load(std::memory_order_relaxed) && ready()) shield([] { sample_pool(); });
+  if (result == CUDA_SUCCESS && expected.load(std::memory_order_relaxed) && ready()) shield([] { sample_pools(); });
   return result;
 }
 
@@ -61,6 +67,15 @@ void tell(const order::Entry& which, CUstream stream) {
 
 void expect_graph_memory() {
   expected.store(true, std::memory_order_relaxed);
+  // Before the first of its memory: what is in use without it.
+  if (ready())
+    shield([] {
+      if (Place const place = current_place(); place.context != 0) devices().meet(place.device);
+    });
+}
+
+void graph_memory_ended(std::uint8_t device) {
+  set_pool(device, 0);
 }
 
 }  // namespace tidemark::interpose
@@ -98,6 +113,30 @@ TIDEMARK_HOOK(cuGraphUpload)(CUgraphExec graph, CUstream stream) {
 TIDEMARK_HOOK(cuGraphUpload_ptsz)(CUgraphExec graph, CUstream stream) {
   tell(kUploadTwin, stream);
   return after(call(&Driver::cuGraphUpload_ptsz, graph, stream));
+}
+// An executable graph may be uploaded as it is made.
+TIDEMARK_HOOK(cuGraphInstantiate)
+(CUgraphExec* out, CUgraph graph, CUgraphNode* error_node, char* log, size_t log_bytes) {
+  return after(call(&Driver::cuGraphInstantiate, out, graph, error_node, log, log_bytes));
+}
+TIDEMARK_HOOK(cuGraphInstantiate_v2)
+(CUgraphExec* out, CUgraph graph, CUgraphNode* error_node, char* log, size_t log_bytes) {
+  return after(call(&Driver::cuGraphInstantiate_v2, out, graph, error_node, log, log_bytes));
+}
+TIDEMARK_HOOK(cuGraphInstantiateWithFlags)(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
+  return after(call(&Driver::cuGraphInstantiateWithFlags, out, graph, flags));
+}
+TIDEMARK_HOOK(cuGraphInstantiateWithParams)
+(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params != nullptr && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0)
+    tell(kUpload, params->hUploadStream);
+  return after(call(&Driver::cuGraphInstantiateWithParams, out, graph, params));
+}
+TIDEMARK_HOOK(cuGraphInstantiateWithParams_ptsz)
+(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params != nullptr && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0)
+    tell(kUploadTwin, params->hUploadStream);
+  return after(call(&Driver::cuGraphInstantiateWithParams_ptsz, out, graph, params));
 }
 TIDEMARK_HOOK(cuGraphExecDestroy)(CUgraphExec graph) {
   return after(call(&Driver::cuGraphExecDestroy, graph));

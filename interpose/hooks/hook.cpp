@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/hooks/hook.h"
 
+#include <algorithm>
+
 #include "interpose/limit/limit.h"
 #include "interpose/oom/post_mortem.h"
 
@@ -30,19 +32,47 @@ void report(const Request& request, const Place& place, CUresult error) {
 
 }  // namespace
 
-bool may_ask(const Request& request, Place& place) {
+bool may_ask(const Request& request, Place& place, Pass& pass) {
   place = current_place();
-  bool const elsewhere = request.device >= 0 && request.device != place.device;
-  if (elsewhere) place = {.device = static_cast<std::uint8_t>(request.device)};
-  // The driver tells what is in use on the current device alone.
-  if (place.context == 0) return true;
+  if (request.device >= 0 && request.device != place.device)
+    place = {.device = static_cast<std::uint8_t>(request.device)};
+  else if (place.context == 0)
+    return true;
   devices().meet(place.device);
-  if (request.undo == nullptr || !beyond_limit(place.device, request.size_bytes)) return true;
-  report(request, place, CUDA_ERROR_OUT_OF_MEMORY);
-  return false;
+  if (request.undo == nullptr) return true;
+  if (beyond_limit(place.device, request.size_bytes)) {
+    report(request, place, CUDA_ERROR_OUT_OF_MEMORY);
+    return false;
+  }
+  pass = enter_gate(place.device, request.size_bytes);
+  return true;
 }
 
-CUresult asked(const Request& request, const Place& place, CUresult result, Allocation made) {
+namespace {
+
+// Physical memory belongs to no context, and a reset is documented to leave a pool's blocks.
+bool outlives_context(trace::Class block_class) {
+  return block_class == trace::Class::Physical || block_class == trace::Class::Pool;
+}
+
+void sample(const Place& place) {
+  if (place.context != 0) return devices().sample_current(place.device);
+  devices().sample(place.device);
+}
+
+// Whether a block that is just made has taken the device beyond the limit. Alone, the credit is what is left.
+bool went_too_far(const Request& request, const Pass& pass) {
+  if (pass.kind != Pass::Kind::Alone) return false;
+  std::uint64_t const limit = limit_bytes();
+  std::uint64_t const taken = std::max(devices().measure(pass.device),
+                                       devices().overhead_bytes(pass.device) + devices().live_bytes(pass.device));
+  set_credit(pass.device, taken);
+  return request.undo != nullptr && limit != 0 && taken > limit;
+}
+
+}  // namespace
+
+CUresult asked(const Request& request, const Place& place, const Pass& pass, CUresult result, Allocation made) {
   if (result != CUDA_SUCCESS) {
     if (result == CUDA_ERROR_OUT_OF_MEMORY) report(request, place, result);
     return result;
@@ -52,19 +82,18 @@ CUresult asked(const Request& request, const Place& place, CUresult result, Allo
   made.is_handle = request.holder != nullptr;
   made.context = place.context;
   made.stream = reinterpret_cast<std::uint64_t>(request.stream);
-  // They are the device's and outlive the context.
-  if (made.block_class == trace::Class::Physical || made.block_class == trace::Class::Pool) made.context = 0;
-  if (trace::on_device(made.block_class) && place.context != 0) {
-    devices().sample(place.device);
-    if (request.undo != nullptr && above_limit(place.device) && request.undo(made) == CUDA_SUCCESS) {
-      devices().sample(place.device);
-      recorder().undone(made);
-      report(request, place, CUDA_ERROR_OUT_OF_MEMORY);
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+  if (outlives_context(made.block_class)) made.context = 0;
+  if (made.block_class == trace::Class::Pool || made.block_class == trace::Class::Managed) devices().expect_moves();
+  if (went_too_far(request, pass) && request.undo(made) == CUDA_SUCCESS) {
+    set_credit(pass.device, devices().measure(pass.device));
+    recorder().undone(made);
+    report(request, place, CUDA_ERROR_OUT_OF_MEMORY);
+    return CUDA_ERROR_OUT_OF_MEMORY;
   }
+  if (pass.kind != Pass::Kind::Alone && trace::on_device(made.block_class)) sample(place);
   if (request.holder != nullptr) request.holder(made);
   recorder().allocated(made);
+  if (!devices().known(made.device)) devices().sample(made.device);  // by what is live
   return result;
 }
 

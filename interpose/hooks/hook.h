@@ -4,10 +4,12 @@
 // recorder, behind the shield.
 //
 // While the real function runs no lock is held and nothing of ours is on the stack that would have to be cleaned up:
-// the program may throw, be cancelled or jump through it. (After a jump out of a free that was not carried out, the
+// the program may throw, be cancelled or jump through it (but for an allocation under a limit, which holds a pass:
+// limit/gate.h). (After a jump out of a free that was not carried out, the
 // block is only known to be live; freeing it later is not seen.)
 #pragma once
 #include "interpose/hooks/declared.h"
+#include "interpose/limit/gate.h"
 #include "interpose/process/process.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/devices.h"
@@ -31,8 +33,8 @@ struct Request {
 
 // The two halves of an allocation, before and after the real call. The first says whether a limit lets it be made at
 // all, the second what the program is told: the driver's result, unless the limit turned out to be passed.
-bool may_ask(const Request& request, Place& place);
-CUresult asked(const Request& request, const Place& place, CUresult result, Allocation made);
+bool may_ask(const Request& request, Place& place, Pass& pass);
+CUresult asked(const Request& request, const Place& place, const Pass& pass, CUresult result, Allocation made);
 CUresult undo_memory(const Allocation& made);
 CUresult undo_array(const Allocation& made);
 CUresult undo_mipmap(const Allocation& made);
@@ -48,15 +50,17 @@ template <class Real, class Block>
 CUresult allocate(const Request& request, Real real, Block block) {
   if (!ready()) return real();
   Place place;
+  Pass pass;
   bool within = true;
-  bool const seen = shield([&] { within = may_ask(request, place); });
+  bool const seen = shield([&] { within = may_ask(request, place, pass); });
   if (!within) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = real();
   if (!seen) {
     count_reentered();
     return result;
   }
-  shield([&] { result = asked(request, place, result, result == CUDA_SUCCESS ? block() : Allocation{}); });
+  shield([&] { result = asked(request, place, pass, result, result == CUDA_SUCCESS ? block() : Allocation{}); });
+  leave_gate(pass);
   return result;
 }
 
@@ -92,6 +96,8 @@ CUresult release(trace::Space space, std::uint64_t address, CUstream stream, Rea
     // told from here, and a block that is still on the account is the lesser mistake.
     if (result != CUDA_SUCCESS) return recorder().stayed(leaving);
     recorder().left(leaving, reinterpret_cast<std::uint64_t>(stream));
+    // Not in a stream's order, it has waited for work.
+    if (stream == nullptr && devices().sample_moved()) return;
     if (leaving.known && trace::on_device(leaving.block.block_class)) devices().sample(leaving.block.device);
   });
   return result;

@@ -14,6 +14,20 @@ std::uint64_t number(const void* pointer) {
 
 }  // namespace
 
+// The first forms, for programs of CUDA 2 and 3: the same memory.
+TIDEMARK_HOOK(cuMemAllocHost)(void** out, unsigned int bytes) {
+  return allocate(
+      {.call = "cuMemAllocHost", .size_bytes = bytes, .block_class = Class::Pinned},
+      [&] { return call(&Driver::cuMemAllocHost, out, bytes); },
+      [&] { return Allocation{.address = number(*out), .size_bytes = bytes}; });
+}
+TIDEMARK_HOOK(cuMemHostRegister)(void* block, size_t bytes, unsigned int flags) {
+  return allocate(
+      {.call = "cuMemHostRegister", .size_bytes = bytes, .block_class = Class::Registered},
+      [&] { return call(&Driver::cuMemHostRegister, block, bytes, flags); },
+      [&] { return Allocation{.address = number(block), .size_bytes = bytes}; });
+}
+
 TIDEMARK_HOOK(cuMemAllocHost_v2)(void** out, size_t bytes) {
   return allocate(
       {.call = "cuMemAllocHost", .size_bytes = bytes, .block_class = Class::Pinned},

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's allocating functions. The driver's hooks beneath count the bytes; here the call gets the name that the
-// program knows it by, for the post-mortem.
+// The runtime's allocating functions, and what it says of a card's capacity. The driver's hooks beneath count the
+// bytes; here the call gets the name that the program knows it by, for the post-mortem.
 //
 // Each function exists twice, for callers of libcudart.so.12 and of .13: the generated exports bind them by version.
+#include <stddef.h>
+#include <string.h>
+
+#include <algorithm>
 #include <type_traits>
 
+#include "interpose/limit/limit.h"
 #include "interpose/real/runtime.h"
 #include "interpose/record/thread.h"
 
@@ -67,3 +72,39 @@ TIDEMARK_NAMED(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync,
                (void** out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream), out, bytes, pool, stream);
 TIDEMARK_NAMED(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync,
                (void** out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream), out, bytes, pool, stream);
+
+// The card's capacity among its properties. In libcudart.so.12 the plain name has CUDA 11's structure and _v2 its own;
+// the capacity stands at the same place in all.
+namespace {
+
+constexpr std::size_t kTotalBytesAt = 288;
+static_assert(offsetof(cudaDeviceProp, totalGlobalMem) == kTotalBytesAt);
+
+template <int major>
+cudaError_t properties(RuntimeFunction& function, void* out, int device) {
+  auto const real = function.get<cudaError_t (*)(void*, int)>(major);
+  if (real == nullptr) return cudaErrorNotSupported;
+  cudaError_t const result = real(out, device);
+  std::uint64_t const limit = result == cudaSuccess && out != nullptr ? coming_limit_bytes() : 0;
+  if (limit == 0) return result;
+  std::size_t total_bytes = 0;
+  auto* const at = static_cast<char*>(out) + kTotalBytesAt;
+  memcpy(&total_bytes, at, sizeof total_bytes);
+  total_bytes = std::min<std::uint64_t>(total_bytes, limit);
+  memcpy(at, &total_bytes, sizeof total_bytes);
+  return result;
+}
+
+constinit RuntimeFunction real_properties("cudaGetDeviceProperties"), real_properties_v2("cudaGetDeviceProperties_v2");
+
+}  // namespace
+
+TIDEMARK_RUNTIME_EXPORT(12, cudaGetDeviceProperties)(void* out, int device) {
+  return properties<12>(real_properties, out, device);
+}
+TIDEMARK_RUNTIME_EXPORT(12, cudaGetDeviceProperties_v2)(void* out, int device) {
+  return properties<12>(real_properties_v2, out, device);
+}
+TIDEMARK_RUNTIME_EXPORT(13, cudaGetDeviceProperties)(cudaDeviceProp* out, int device) {
+  return properties<13>(real_properties, out, device);
+}

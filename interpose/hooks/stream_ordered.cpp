@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory in the order of a stream. On a stream that is being captured nothing is allocated: the call becomes a node of
 // the graph, and the graph's own pool is on the account when it is launched (graph.cpp).
+#include <atomic>
+#include <mutex>
+
+#include "base/address_map.h"
+#include "base/spin_lock.h"
 #include "interpose/hooks/graph_memory.h"
 #include "interpose/hooks/hook.h"
 
@@ -18,16 +23,61 @@ bool capturing(IsCapturing ask, CUstream stream) {
   return call(ask, stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-template <class Real>
-CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, size_t bytes, CUstream stream,
-                          Real real) {
+// Which device each of the program's own pools is on.
+constinit tidemark::AddressMap<std::uint8_t> pool_devices;
+constinit tidemark::SpinLock pool_lock;
+
+bool several_devices() {
+  static constinit std::atomic<int> known{0};
+  int count = known.load(std::memory_order_relaxed);
+  if (count == 0 && call(&Driver::cuDeviceGetCount, &count) == CUDA_SUCCESS) known.store(count);
+  return count > 1;
+}
+
+void made_pool(CUmemoryPool pool, const CUmemPoolProps& properties) {
+  std::scoped_lock const guard(pool_lock);
+  std::uint8_t* const device = pool_devices.insert(reinterpret_cast<std::uint64_t>(pool));
+  if (device != nullptr) *device = static_cast<std::uint8_t>(properties.location.id);
+}
+
+// -1: the current one, as far as can be told.
+int device_of_pool(CUmemoryPool pool) {
+  if (!several_devices()) return -1;
+  {
+    std::scoped_lock const guard(pool_lock);
+    if (std::uint8_t const* const known = pool_devices.find(reinterpret_cast<std::uint64_t>(pool))) return *known;
+  }
+  CUmemoryPool its_pool = nullptr;
+  int count = 0;
+  call(&Driver::cuDeviceGetCount, &count);
+  for (CUdevice device = 0; device < count; ++device)
+    if (call(&Driver::cuDeviceGetDefaultMemPool, &its_pool, device) == CUDA_SUCCESS && its_pool == pool) return device;
+  return -1;
+}
+
+// Memory comes from the stream's device.
+int device_of_stream(CUstream stream) {
+  CUdevice device = -1;
+  bool const plain = stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  return !plain && several_devices() && call(&Driver::cuStreamGetDevice, stream, &device) == CUDA_SUCCESS ? device : -1;
+}
+
+template <class Device, class Real>
+CUresult allocate_ordered(const char* name, IsCapturing ask, Device device, CUdeviceptr* out, size_t bytes,
+                          CUstream stream, Real real) {
   if (capturing(ask, stream)) {
     expect_graph_memory();
     return real();
   }
-  return allocate(
-      {.call = name, .size_bytes = bytes, .block_class = Class::Pool, .stream = stream, .undo = undo_memory}, real,
-      [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
+  int where = -1;
+  if (ready()) shield([&] { where = device(); });
+  return allocate({.call = name,
+                   .size_bytes = bytes,
+                   .block_class = Class::Pool,
+                   .stream = stream,
+                   .device = where,
+                   .undo = undo_memory},
+                  real, [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
 }
 
 template <class Real>
@@ -36,23 +86,28 @@ CUresult release_ordered(IsCapturing ask, CUdeviceptr block, CUstream stream, Re
   return release(Space::Memory, block, stream, real);
 }
 
+CUresult sampled(CUresult result) {
+  if (result == CUDA_SUCCESS && recording()) shield([] { devices().sample_moved(); });
+  return result;
+}
+
 }  // namespace
 
 TIDEMARK_HOOK(cuMemAllocAsync)(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_ordered("cuMemAllocAsync", kLegacy, out, bytes, stream,
+  return allocate_ordered("cuMemAllocAsync", kLegacy, [&] { return device_of_stream(stream); }, out, bytes, stream,
                           [&] { return call(&Driver::cuMemAllocAsync, out, bytes, stream); });
 }
 TIDEMARK_HOOK(cuMemAllocAsync_ptsz)(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_ordered("cuMemAllocAsync", kPerThread, out, bytes, stream,
+  return allocate_ordered("cuMemAllocAsync", kPerThread, [&] { return device_of_stream(stream); }, out, bytes, stream,
                           [&] { return call(&Driver::cuMemAllocAsync_ptsz, out, bytes, stream); });
 }
 
 TIDEMARK_HOOK(cuMemAllocFromPoolAsync)(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_ordered("cuMemAllocFromPoolAsync", kLegacy, out, bytes, stream,
+  return allocate_ordered("cuMemAllocFromPoolAsync", kLegacy, [&] { return device_of_pool(pool); }, out, bytes, stream,
                           [&] { return call(&Driver::cuMemAllocFromPoolAsync, out, bytes, pool, stream); });
 }
 TIDEMARK_HOOK(cuMemAllocFromPoolAsync_ptsz)(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_ordered("cuMemAllocFromPoolAsync", kPerThread, out, bytes, stream,
+  return allocate_ordered("cuMemAllocFromPoolAsync", kPerThread, [&] { return device_of_pool(pool); }, out, bytes, stream,
                           [&] { return call(&Driver::cuMemAllocFromPoolAsync_ptsz, out, bytes, pool, stream); });
 }
 
@@ -63,10 +118,18 @@ TIDEMARK_HOOK(cuMemFreeAsync_ptsz)(CUdeviceptr block, CUstream stream) {
   return release_ordered(kPerThread, block, stream, [&] { return call(&Driver::cuMemFreeAsync_ptsz, block, stream); });
 }
 
-TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
-  CUresult const result = call(&Driver::cuMemPoolTrimTo, pool, keep_bytes);
-  if (result == CUDA_SUCCESS && recording()) shield([] { devices().sample(current_place().device); });
+TIDEMARK_HOOK(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps* properties) {
+  CUresult const result = call(&Driver::cuMemPoolCreate, out, properties);
+  if (result == CUDA_SUCCESS && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE && ready())
+    shield([&] { made_pool(*out, *properties); });
   return result;
+}
+// A pool gives back what it holds and no block is in.
+TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
+  return sampled(call(&Driver::cuMemPoolTrimTo, pool, keep_bytes));
+}
+TIDEMARK_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) {
+  return sampled(call(&Driver::cuMemPoolDestroy, pool));
 }
 
 TIDEMARK_HOOK(cuMemPoolImportPointer)(CUdeviceptr* out, CUmemoryPool pool, CUmemPoolPtrExportData* data) {

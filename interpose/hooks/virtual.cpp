@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory management. Bytes are the physical blocks': on the account from their creation until the last handle
 // is released and the last mapping gone. Reservations and mappings are addresses and cost nothing.
-#include <mutex>
 #include <new>
 
-#include "base/address_map.h"
 #include "base/reserved.h"
-#include "base/spin_lock.h"
 #include "interpose/hooks/hook.h"
+#include "interpose/hooks/physical.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -17,62 +15,6 @@ using trace::Space;
 
 // The smallest unit that any device maps in.
 constexpr std::uint64_t kMapStep = 64 << 10;
-
-struct Holds {
-  std::uint32_t handles = 0, mappings = 0;
-};
-constinit AddressMap<Holds> holds;
-constinit SpinLock lock;
-
-// Which of its holders a physical block loses or gets.
-using Holder = std::uint32_t Holds::*;
-
-void add_hold(std::uint64_t handle, Holder holder) {
-  std::scoped_lock const guard(lock);
-  if (Holds* const found = holds.find(handle)) ++(found->*holder);
-}
-
-// A hold that is being given up, with the block that leaves if it was the last one.
-struct Dropped {
-  std::uint64_t handle = 0;
-  Holder holder = nullptr;  // null: there was none
-  Leaving leaving;
-};
-
-// Before the real call: afterwards the handle may already be another block's.
-Dropped drop_hold(std::uint64_t handle, Holder holder) {
-  {
-    std::scoped_lock const guard(lock);
-    Holds* const found = holds.find(handle);
-    if (found == nullptr || found->*holder == 0) return {};
-    if (--(found->*holder); found->handles != 0 || found->mappings != 0) return {handle, holder, {}};
-    holds.erase(handle);
-  }
-  Leaving const leaving = recorder().leave(Space::Physical, handle);
-  // One that lies on the host, or is somebody else's, is on no device's bill and in no space of its own.
-  return {handle, holder, leaving.known ? leaving : recorder().leave(Space::Memory, handle)};
-}
-
-// The real call failed: everything is as before.
-void restore_hold(const Dropped& dropped) {
-  recorder().stayed(dropped.leaving);
-  if (dropped.holder == nullptr) return;
-  std::scoped_lock const guard(lock);
-  if (Holds* const found = holds.insert(dropped.handle)) ++(found->*dropped.holder);
-}
-
-void gone(const Leaving& leaving) {
-  recorder().left(leaving);
-  if (leaving.known && current_place().context != 0) devices().sample(leaving.block.device);
-}
-
-// A fresh physical block is held by its handle.
-void hold(const Allocation& made) {
-  std::scoped_lock const guard(lock);
-  Holds* const fresh = holds.insert(made.address);
-  if (fresh == nullptr) return recorder().count_loss(trace::Loss::Failed);
-  *fresh = {.handles = 1};
-}
 
 // Calls f(address, mapping) for every mapping in a range.
 template <class F>
@@ -105,14 +47,14 @@ class Unmapping {
     });
     for (std::size_t i = 0; i < count_; ++i) {
       pairs_[i].mapping = recorder().leave(Space::Mapping, pairs_[i].mapping.address);
-      if (pairs_[i].mapping.known) pairs_[i].physical = drop_hold(pairs_[i].mapping.block.parent, &Holds::mappings);
+      if (pairs_[i].mapping.known) pairs_[i].physical = drop_hold(pairs_[i].mapping.block.parent, Holder::Mapping);
     }
   }
   void end(bool well) {
     for (std::size_t i = 0; i < count_; ++i) {
       if (well) {
         recorder().left(pairs_[i].mapping);
-        gone(pairs_[i].physical.leaving);
+        let_go(pairs_[i].physical);
       } else {
         restore_hold(pairs_[i].physical);
         recorder().stayed(pairs_[i].mapping);
@@ -166,15 +108,15 @@ TIDEMARK_HOOK(cuMemCreate)
 TIDEMARK_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) {
   if (!ready()) return call(&Driver::cuMemRelease, handle);
   Dropped dropped;
-  shield([&] { dropped = drop_hold(handle, &Holds::handles); });
+  shield([&] { dropped = drop_hold(handle, Holder::Handle); });
   CUresult const result = call(&Driver::cuMemRelease, handle);
-  shield([&] { result == CUDA_SUCCESS ? gone(dropped.leaving) : restore_hold(dropped); });
+  shield([&] { result == CUDA_SUCCESS ? let_go(dropped) : restore_hold(dropped); });
   return result;
 }
 
 TIDEMARK_HOOK(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle* out, void* address) {
   CUresult const result = call(&Driver::cuMemRetainAllocationHandle, out, address);
-  if (result == CUDA_SUCCESS && ready()) shield([&] { add_hold(*out, &Holds::handles); });
+  if (result == CUDA_SUCCESS && ready()) shield([&] { add_hold(*out, Holder::Handle); });
   return result;
 }
 
@@ -192,7 +134,7 @@ TIDEMARK_HOOK(cuMemMap)
   CUresult const result = call(&Driver::cuMemMap, at, bytes, offset, handle, flags);
   if (result == CUDA_SUCCESS && ready()) {
     shield([&] {
-      add_hold(handle, &Holds::mappings);
+      add_hold(handle, Holder::Mapping);
       recorder().allocated({.address = at, .size_bytes = bytes, .block_class = Class::Mapping, .parent = handle});
     });
   }

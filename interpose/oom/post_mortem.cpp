@@ -58,7 +58,7 @@ std::uint64_t others_bytes(std::uint8_t device, std::uint64_t used) {
 Shortage measure(const Refusal& refusal) {
   std::size_t free = 0, total = 0;
   if (refusal.has_context) call(&Driver::cuMemGetInfo_v2, &free, &total);
-  Capacity const seen = limited(refusal.device, {.free_bytes = free, .total_bytes = total});
+  Capacity const seen = limited({.free_bytes = free, .total_bytes = total}, devices().taken_bytes(refusal.device));
   return {.wanted_bytes = refusal.size_bytes,
           .total_bytes = seen.total_bytes,
           .free_bytes = seen.free_bytes,

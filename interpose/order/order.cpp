@@ -13,6 +13,7 @@
 #include "base/spin_lock.h"
 #include "interpose/order/structures.h"
 #include "interpose/process/shield.h"
+#include "interpose/record/recorder.h"
 
 namespace tidemark::interpose::order {
 namespace {
@@ -139,7 +140,9 @@ void met_unknown(const char* name) {
   // The name is the program's and may go away with the library that asked.
   char* const copy = strdup(name);
   const char* expected = nullptr;
-  if (copy != nullptr && !unknown.compare_exchange_strong(expected, copy, std::memory_order_acq_rel)) free(copy);
+  if (copy == nullptr) return;
+  if (!unknown.compare_exchange_strong(expected, copy, std::memory_order_acq_rel)) return free(copy);
+  if (recording()) recorder().names().fact("unknown_function", copy);
 }
 
 const char* unknown_function() {
@@ -153,7 +156,8 @@ void* door(int number) {
 void tell(const Entry& entry, std::uint64_t stream) {
   Listener const listener = heard_by(entry.library);
   if (listener == nullptr) return;
-  if (!shield([&] { listener({entry, stream_of(entry, stream), nullptr}); })) untold.fetch_add(1);
+  Stream const told = entry.slot == kNoStream ? Stream{} : stream_of(entry, stream);
+  if (!shield([&] { listener({entry, told, nullptr}); })) untold.fetch_add(1);
 }
 
 }  // namespace tidemark::interpose::order

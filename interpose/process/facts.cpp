@@ -10,6 +10,7 @@
 #include <array>
 #include <string>
 
+#include "interpose/order/order.h"
 #include "interpose/real/driver.h"
 
 namespace tidemark::interpose {
@@ -103,6 +104,7 @@ void write_process_facts(trace::Dictionary& names, const Options& options) {
   int version = 0;
   if (call(&Driver::cuDriverGetVersion, &version) == CUDA_SUCCESS)
     names.fact("driver.version", std::to_string(version));
+  if (const char* const name = order::unknown_function()) names.fact("unknown_function", name);
   write_environment(names);
 }
 

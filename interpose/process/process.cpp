@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/quietly.h"
 #include "interpose/process/facts.h"
+#include "interpose/real/driver.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/cupti.h"
 #include "interpose/watch/sampler.h"
@@ -73,6 +74,8 @@ const Options& options() {
 }
 
 bool start_recording() {
+  // Without a driver there is nothing to record. A framework's stub is about to load it, and then comes back to us.
+  if (!has_driver()) return false;
   if (detail::stage_page.load(std::memory_order_acquire) != nullptr && this_thread().inside) return false;
   shield([] {
     // It opens and reads files: places where a thread may be cancelled, and all others would wait for it for ever.

@@ -16,25 +16,15 @@ constinit std::array<std::atomic<void*>, kLibraryCount> handles{};
 struct Names {
   const char* names[2];  // tried in this order
   const char* version;   // of its symbols; null for none
-  const char* sample;    // a function that tells it from ourselves
 };
 // With the second door the name libcuda.so.1 is our own, and the launcher has put the driver's under another one.
-constexpr Names kNames[] = {{{"libtidemark-driver.so.1", "libcuda.so.1"}, nullptr, "cuInit"},
-                            {{"libcudart.so.12", nullptr}, "libcudart.so.12", "cudaRuntimeGetVersion"},
-                            {{"libcudart.so.13", nullptr}, "libcudart.so.13", "cudaRuntimeGetVersion"},
-                            {{"libnvidia-ml.so.1", nullptr}, nullptr, "nvmlInit_v2"}};
+constexpr Names kNames[] = {{{"libtidemark-driver.so.1", "libcuda.so.1"}, nullptr},
+                            {{"libcudart.so.12", nullptr}, "libcudart.so.12"},
+                            {{"libcudart.so.13", nullptr}, "libcudart.so.13"},
+                            {{"libnvidia-ml.so.1", nullptr}, nullptr}};
 static_assert(std::size(kNames) == kLibraryCount);
 
-void* find(const Names& names) {
-  for (const char* const name : names.names) {
-    void* const found = name == nullptr ? nullptr : dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
-    if (found == nullptr) continue;
-    void* const sample = real_dlsym()(found, names.sample);
-    if (sample != nullptr && !is_ours(sample)) return found;
-    dlclose(found);
-  }
-  return nullptr;
-}
+constinit std::array<std::atomic<unsigned long long>, kLibraryCount> absent_at{};
 
 const Names& names_of(Library library) {
   return kNames[static_cast<std::size_t>(library)];
@@ -43,12 +33,19 @@ const Names& names_of(Library library) {
 }  // namespace
 
 void* library_handle(Library library) {
-  std::atomic<void*>& known = handles[static_cast<std::size_t>(library)];
-  if (void* const handle = known.load(std::memory_order_acquire); handle != nullptr) return handle;
-  // Threads that come here at once find the same handle; each keeps the library once more.
-  void* const handle = find(names_of(library));
-  if (handle != nullptr) known.store(handle, std::memory_order_release);
-  return handle;
+  auto const i = static_cast<std::size_t>(library);
+  if (void* const handle = handles[i].load(std::memory_order_acquire); handle != nullptr) return handle;
+  unsigned long long const loaded = loaded_count();
+  if (absent_at[i].load(std::memory_order_relaxed) == loaded) return nullptr;
+  for (const char* const name : names_of(library).names) {
+    void* const handle = name == nullptr ? nullptr : loaded_object(name);
+    if (handle == nullptr) continue;
+    // Threads that come here at once find the same handle; each keeps the library once more.
+    handles[i].store(handle, std::memory_order_release);
+    return handle;
+  }
+  absent_at[i].store(loaded, std::memory_order_relaxed);
+  return nullptr;
 }
 
 void* library_symbol(Library library, const char* name) {

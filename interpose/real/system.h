@@ -14,6 +14,11 @@ Dlsym real_dlsym();
 // A loaded object, to be compared: the one at an address, the one that a handle stands for. Null for none.
 const void* object_at(const void* address);
 const void* object_of(void* handle);
+// A handle of the loaded object that has this name, as its own (SONAME) or as its file's, ourselves excepted. Null for
+// none; unlike dlopen with RTLD_NOLOAD it then has searched no folder and left nothing for dlerror.
+void* loaded_object(const char* name);
+// How many objects were ever loaded: as long as it stays the same, what was not there is not there.
+unsigned long long loaded_count();
 
 // The dlsym behind ours: glibc's, or that of a library which was preloaded after this one.
 Dlsym next_dlsym();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/record/devices.h"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <mutex>
 #include <string>
 
+#include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
 #include "interpose/real/driver.h"
+#include "interpose/real/primary.h"
+#include "interpose/record/contexts.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/nvml.h"
 #include "interpose/watch/sampler.h"
@@ -51,23 +53,39 @@ Place current_place() {
   return place;
 }
 
-Devices::Use Devices::ask() {
+// The driver tells what is in use on the current device alone.
+Devices::Use Devices::ask(std::uint8_t device) {
+  if (Place const place = current_place(); place.context != 0 && place.device == device) return ask_current();
+  Use use;
+  if (primary_is_active(CUdevice{device})) {
+    with_primary(CUdevice{device}, [&] { use = ask_current(); });
+  } else if (std::uint64_t const made = contexts().any(device); made != 0) {
+    with_context(reinterpret_cast<CUcontext>(made), [&] { use = ask_current(); });
+  }
+  return use;
+}
+
+Devices::Use Devices::ask_current() {
   std::size_t free = 0, total = 0;
   trace::Clock const& clock = recorder().file().clock();
   std::uint64_t const begin = clock.now();
   if (call(&Driver::cuMemGetInfo_v2, &free, &total) != CUDA_SUCCESS) return {};
-  std::uint64_t const end = clock.now();
-  // What a question costs is what the quick ones of late cost: a thread that lost its core in between says nothing.
-  std::uint64_t const before = cost_ticks_.load(std::memory_order_relaxed);
-  std::uint64_t const cost = before == 0 ? end - begin : std::min(end - begin, before + before / 8 + 1);
-  cost_ticks_.store(cost, std::memory_order_relaxed);
-  next_ticks_.store(cost > kCheapTicks ? end + kShare * cost : 0, std::memory_order_relaxed);
+  note_cost(begin, clock.now());
   return {.used_bytes = total - free, .total_bytes = total, .ok = true};
+}
+
+// One that was interrupted says nothing about the others: the cost is what it usually is, and grows by twice at most.
+void Devices::note_cost(std::uint64_t begin_ticks, std::uint64_t end_ticks) {
+  std::uint64_t const before = cost_ticks_.load(std::memory_order_relaxed);
+  std::uint64_t const took = end_ticks - begin_ticks;
+  std::uint64_t const cost = before == 0 ? std::min(took, kCheapTicks / 16) : std::min(took, 2 * before);
+  cost_ticks_.store(cost, std::memory_order_relaxed);
+  if (cost > kCheapTicks) next_ticks_.store(end_ticks + kShare * cost, std::memory_order_relaxed);
 }
 
 bool Devices::too_soon() {
   std::uint64_t const next = next_ticks_.load(std::memory_order_relaxed);
-  if (next == 0 || limit_bytes() != 0 || recorder().file().clock().now() >= next) return false;
+  if (next == 0 || recorder().file().clock().now() >= next) return false;
   if (!thinned_.exchange(true)) recorder().names().fact("reserved", "sampled");
   return true;
 }
@@ -86,46 +104,91 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
   if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
 }
 
+// What is in use and not by blocks. Blocks that have outlived every context are in use already: as long as it can be so,
+// the rest is as it was before those contexts ended; otherwise the blocks are taken to need no more than their bytes.
+std::uint64_t Devices::baseline_for(const State& s, std::uint64_t used_bytes) const {
+  std::uint64_t const live = std::min(get(s.live_bytes), used_bytes);
+  std::uint64_t const before = get(s.baseline_bytes);
+  bool const possible = s.was_met && before <= used_bytes && used_bytes - before >= live;
+  return live != 0 && possible ? before : used_bytes - live;
+}
+
 void Devices::meet(std::uint8_t device) {
+  if (known(device)) return;
   State& s = state(device);
-  if (s.met.exchange(true, std::memory_order_acq_rel)) return;
-  Use const use = ask();
-  if (!use.ok) {
-    s.met.store(false, std::memory_order_release);
-    return;
+  Use use;
+  {
+    std::scoped_lock const guard(s.asking);
+    if (known(device)) return;
+    use = ask(device);
+    if (!use.ok) return;
+    std::uint64_t const baseline = baseline_for(s, use.used_bytes);
+    s.baseline_bytes.store(baseline, std::memory_order_relaxed);
+    s.overhead_bytes.store(context_bytes(device, use.used_bytes) - (use.used_bytes - baseline),
+                           std::memory_order_relaxed);
+    s.total_bytes.store(use.total_bytes, std::memory_order_relaxed);
+    s.was_met = true;
+    seen(device, use);
+    s.met.store(true, std::memory_order_release);
   }
-  s.baseline_bytes.store(use.used_bytes, std::memory_order_relaxed);
-  s.overhead_bytes.store(context_bytes(device, use.used_bytes), std::memory_order_relaxed);
-  s.total_bytes.store(use.total_bytes, std::memory_order_relaxed);
   write_facts(device, use);
   start_sampler();
 }
 
-void Devices::sample(std::uint8_t device) {
+// Whoever finds another one asking leaves it to him to ask once more, before he goes.
+template <class Ask>
+void Devices::catch_up(std::uint8_t device, Ask ask_it) {
   State& s = state(device);
-  if (!s.met.load(std::memory_order_acquire) || too_soon()) return;
-  // An answer must not be written down after a newer one: one thread asks at a time. The others do not wait for it (it
-  // may wait inside the driver for work that needs them) but have it ask once more; only a limit must know at once.
-  std::uint32_t asked = s.askers.fetch_add(1, std::memory_order_acq_rel) + 1;
-  while (asked > 1) {
-    if (limit_bytes() == 0) return;
-    s.askers.fetch_sub(1, std::memory_order_acq_rel);
-    sched_yield();
-    asked = s.askers.fetch_add(1, std::memory_order_acq_rel) + 1;
+  while (s.stale.load() && s.asking.try_lock()) {
+    s.stale.store(false);
+    if (Use const use = known(device) ? ask_it() : Use{}; use.ok) seen(device, use);
+    s.asking.unlock();
   }
-  do look(device);
-  while (!s.askers.compare_exchange_strong(asked, 0, std::memory_order_acq_rel));
 }
 
-void Devices::look(std::uint8_t device) {
-  State& s = state(device);
-  Use const use = ask();
-  if (!use.ok) return;
-  std::uint64_t const baseline = s.baseline_bytes.load(std::memory_order_relaxed);
+void Devices::sample(std::uint8_t device) {
+  // Without a context nobody can be asked; then what is known of the blocks must do.
+  if (!known(device)) return static_cast<void>(set_reserved(device, live_bytes(device)));
+  if (too_soon()) return;
+  state(device).stale.store(true);
+  catch_up(device, [&] { return ask(device); });
+}
+
+void Devices::sample_current(std::uint8_t device) {
+  if (!known(device) || too_soon()) return;
+  state(device).stale.store(true);
+  catch_up(device, [&] { return ask_current(); });
+}
+
+void Devices::sample_all() {
+  for (std::size_t i = 0; i < kMost; ++i)
+    if (auto const device = static_cast<std::uint8_t>(i); known(device)) sample(device);
+}
+
+std::uint64_t Devices::measure(std::uint8_t device) {
+  if (!known(device)) return overhead_bytes(device) + live_bytes(device);
+  std::uint64_t taken = 0;
+  {
+    std::scoped_lock const guard(state(device).asking);
+    Use const use = ask(device);
+    if (use.ok) seen(device, use);
+    taken = use.ok ? taken_bytes(device) : std::max(taken_bytes(device), overhead_bytes(device) + live_bytes(device));
+  }
+  catch_up(device, [&] { return ask(device); });
+  return taken;
+}
+
+bool Devices::set_reserved(std::uint8_t device, std::uint64_t bytes) {
+  std::uint64_t const before = state(device).reserved_bytes.exchange(bytes, std::memory_order_relaxed);
+  if (bytes > before) spoil_credit(device, overhead_bytes(device) + bytes);
+  if (bytes != before) recorder().reserved_changed(bytes - before);
+  return bytes != before;
+}
+
+void Devices::seen(std::uint8_t device, const Use& use) {
+  std::uint64_t const baseline = get(state(device).baseline_bytes);
   std::uint64_t const reserved = use.used_bytes > baseline ? use.used_bytes - baseline : 0;
-  std::uint64_t const before = s.reserved_bytes.exchange(reserved, std::memory_order_relaxed);
-  if (reserved == before) return;
-  recorder().reserved_changed(reserved - before);
+  if (!set_reserved(device, reserved)) return;
   recorder().device_use({.device = device,
                          .source = trace::DeviceUse::Driver,
                          .used_bytes = use.used_bytes,
@@ -137,16 +200,33 @@ void Devices::begin_overhead(std::uint8_t device) {
   if (known(device)) sample(device);
 }
 
-void Devices::end_overhead(std::uint8_t device) {
+std::uint64_t Devices::end_overhead(std::uint8_t device) {
   State& s = state(device);
-  if (!known(device)) return;
-  Use const use = ask();
-  if (!use.ok) return;
-  std::uint64_t const accounted =
-      s.baseline_bytes.load(std::memory_order_relaxed) + s.reserved_bytes.load(std::memory_order_relaxed);
-  // What a module takes while another thread allocates cannot be told apart; the next sample puts the sum right.
-  s.baseline_bytes.fetch_add(use.used_bytes - accounted, std::memory_order_relaxed);
-  s.overhead_bytes.fetch_add(use.used_bytes - accounted, std::memory_order_relaxed);
+  if (!known(device)) return 0;
+  std::uint64_t taken = 0;
+  {
+    std::scoped_lock const guard(s.asking);
+    // What a module takes while another thread allocates cannot be told apart; the next sample puts the sum right.
+    if (Use const use = ask(device); use.ok) taken = use.used_bytes - get(s.baseline_bytes) - get(s.reserved_bytes);
+    s.baseline_bytes.fetch_add(taken, std::memory_order_relaxed);
+    s.overhead_bytes.fetch_add(taken, std::memory_order_relaxed);
+    spoil_credit(device, taken_bytes(device));
+  }
+  catch_up(device, [&] { return ask(device); });
+  return taken;
+}
+
+void Devices::give_back(std::uint8_t device, std::uint64_t overhead_bytes) {
+  State& s = state(device);
+  s.baseline_bytes.fetch_sub(overhead_bytes, std::memory_order_relaxed);
+  s.overhead_bytes.fetch_sub(overhead_bytes, std::memory_order_relaxed);
+}
+
+void Devices::forget(std::uint8_t device) {
+  State& s = state(device);
+  if (!s.met.exchange(false, std::memory_order_acq_rel)) return;
+  s.overhead_bytes.store(0, std::memory_order_relaxed);
+  set_reserved(device, live_bytes(device));
 }
 
 }  // namespace tidemark::interpose

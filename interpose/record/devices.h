@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/spin_lock.h"
+
 namespace tidemark::interpose {
 
 // Where a call of this thread takes effect.
@@ -24,13 +26,32 @@ class Devices {
   constexpr Devices() = default;
   static constexpr std::size_t kMost = 64;
 
-  // Before a device's first block. The device's context must be current.
+  // Before a device's first block. Whoever comes meanwhile waits: a block that is made before it is known what was in
+  // use without it would be taken for part of that.
   void meet(std::uint8_t device);
-  // After a call that changed what is in use on the current device. With a limit every call is followed up.
+  // After a call that changed what is in use on a device.
   void sample(std::uint8_t device);
+  void sample_current(std::uint8_t device);  // where it is known to be the current one
+  // After a call that waited for work, or moved managed memory: pools give back what is free, on whatever device. False
+  // where there is no such memory, and nothing was done.
+  bool sample_moved() {
+    bool const moves = moves_.load(std::memory_order_relaxed);
+    if (moves) sample_all();
+    return moves;
+  }
+  // There is memory of a pool, or managed memory: from here on those calls matter.
+  void expect_moves() { moves_.store(true, std::memory_order_relaxed); }
+  // The same, at once and whatever it costs: what this process has taken there by now. Where the driver cannot be asked
+  // (no context of the device is alive), what is known.
+  std::uint64_t measure(std::uint8_t device);
   // Around a call that takes memory which is not the program's: a module, a limit.
   void begin_overhead(std::uint8_t device);
-  void end_overhead(std::uint8_t device);
+  // The bytes it took (modulo 2^64: a call may also give back); 0 for a device without blocks so far.
+  std::uint64_t end_overhead(std::uint8_t device);
+  // Overhead that is gone again: a context has ended.
+  void give_back(std::uint8_t device, std::uint64_t overhead_bytes);
+  // The last context of a device has ended, and nearly everything with it. Its next block begins anew.
+  void forget(std::uint8_t device);
   bool known(std::uint8_t device) const { return state(device).met.load(std::memory_order_acquire); }
 
   // Live blocks, as the recorder counts them.
@@ -42,17 +63,21 @@ class Devices {
   std::uint64_t reserved_bytes(std::uint8_t device) const { return get(state(device).reserved_bytes); }
   // What this process takes beside its blocks: its context and its modules.
   std::uint64_t overhead_bytes(std::uint8_t device) const { return get(state(device).overhead_bytes); }
+  // All of it, as last seen.
+  std::uint64_t taken_bytes(std::uint8_t device) const { return overhead_bytes(device) + reserved_bytes(device); }
   std::uint64_t total_bytes(std::uint8_t device) const { return get(state(device).total_bytes); }
 
  private:
   struct State {
     std::atomic<bool> met{false};
+    std::atomic<bool> stale{false};                // something has changed since it was asked last
+    SpinLock asking;                               // one at a time, so that a later answer is never lost to an earlier one
+    bool was_met = false;                          // under the lock
     std::atomic<std::uint64_t> baseline_bytes{0};  // in use, and not by the program's blocks
     std::atomic<std::uint64_t> overhead_bytes{0};  // of that, this process's
     std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen
     std::atomic<std::uint64_t> live_bytes{0};
     std::atomic<std::uint64_t> total_bytes{0};
-    std::atomic<std::uint32_t> askers{0};  // of sample(); the first one works for all
   };
   static std::uint64_t get(const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); }
   State& state(std::uint8_t device) { return states_[device % kMost]; }
@@ -61,13 +86,21 @@ class Devices {
     std::uint64_t used_bytes = 0, total_bytes = 0;
     bool ok = false;
   };
-  Use ask();
-  void look(std::uint8_t device);
+  Use ask(std::uint8_t device);
+  Use ask_current();
+  template <class Ask>
+  void catch_up(std::uint8_t device, Ask ask);
+  void sample_all();
+  void note_cost(std::uint64_t begin_ticks, std::uint64_t end_ticks);
+  std::uint64_t baseline_for(const State& s, std::uint64_t used_bytes) const;
+  void seen(std::uint8_t device, const Use& use);
+  bool set_reserved(std::uint8_t device, std::uint64_t bytes);  // whether that is news
   bool too_soon();
   void write_facts(std::uint8_t device, const Use& use);
 
   std::array<State, kMost> states_;
-  std::atomic<std::uint64_t> cost_ticks_{0};
+  std::atomic<bool> moves_{false};
+  std::atomic<std::uint64_t> cost_ticks_{0};  // of asking, as it usually is
   std::atomic<std::uint64_t> next_ticks_{0};  // not before, where asking is dear
   std::atomic<bool> thinned_{false};
 };

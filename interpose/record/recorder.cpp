@@ -169,10 +169,12 @@ void Recorder::allocated(const Allocation& a) {
     block.stream = a.stream == 0 ? 0 : names_.stream(a.stream, a.device, 0);
   }
   if (stacks().on()) block.stack = stacks().here(names_);
-  if (!registry_.insert(a.address, block, file_.clock())) {
+  std::optional<Owned> before;
+  if (!registry_.insert(a.address, block, before, file_.clock())) {
     file_.count_loss(trace::Loss::Failed);
     return;
   }
+  if (before) passed_by(a.address, *before, block.ticks - 1);
   count_in(block);
   if (cupti_audits()) cupti_audit().allocated(audited(a.address, block, registry_));
   if (to == nullptr) return;
@@ -181,6 +183,17 @@ void Recorder::allocated(const Allocation& a) {
   to->stack(block.stack);
   to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
                block.ticks);
+}
+
+// Two blocks cannot have one address: the one before has ended, however that passed us by.
+void Recorder::passed_by(std::uint64_t address, const Owned& block, std::uint64_t ticks) {
+  count_out(block);
+  if (cupti_audits()) {
+    AuditedBlock ended = audited(address, block, registry_);
+    ended.doubt = Doubt::Context;
+    cupti_audit().released(ended);
+  }
+  if (trace::Lane* const to = lane()) record_free(*to, address, block, ticks);
 }
 
 Leaving Recorder::leave(trace::Space space, std::uint64_t address) {
@@ -221,30 +234,23 @@ void Recorder::stayed(const Leaving& leaving) {
   if (trace::Lane* const to = lane()) to->still_live_at(live_of(leaving.address, leaving.block), ticks);
 }
 
-void Recorder::context_ended(std::uint64_t context, std::uint64_t ticks) {
+void Recorder::end_blocks(std::uint64_t ticks, bool (*belongs)(const Owned&, void*), void* data) {
   // First found, then recorded: a record may need a new chunk, and that a look at all blocks.
   struct Found {
     std::uint64_t address;
     Owned block;
   };
   std::size_t most = 0, count = 0;
-  registry_.for_each([&](std::uint64_t, const Owned& block) { most += block.context == context ? 1 : 0; });
+  registry_.for_each([&](std::uint64_t, const Owned& block) { most += belongs(block, data) ? 1 : 0; });
   Reserved const memory = Reserved::map((most + 1) * sizeof(Found));
   auto* const found = reinterpret_cast<Found*>(memory.data());
   if (found == nullptr) return file_.count_loss(trace::Loss::Failed);
   registry_.for_each([&](std::uint64_t address, const Owned& block) {
-    if (block.context == context && block.ticks < ticks && count < most) found[count++] = {address, block};
+    if (block.ticks < ticks && count < most && belongs(block, data)) found[count++] = {address, block};
   });
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t const taken = registry_.take_if(found[i].address, found[i].block, file_.clock());
-    if (taken == 0) continue;
-    count_out(found[i].block);
-    if (cupti_audits()) {
-      AuditedBlock block = audited(found[i].address, found[i].block, registry_);
-      block.doubt = Doubt::Context;
-      cupti_audit().released(block);
-    }
-    if (trace::Lane* const to = lane()) record_free(*to, found[i].address, found[i].block, taken);
+    if (std::uint64_t const taken = registry_.take_if(found[i].address, found[i].block, file_.clock()); taken != 0)
+      passed_by(found[i].address, found[i].block, taken);
   }
 }
 

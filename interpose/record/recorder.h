@@ -62,8 +62,14 @@ class Recorder {
   Leaving leave(trace::Space space, std::uint64_t address);
   void left(const Leaving& leaving, std::uint64_t stream = 0);
   void stayed(const Leaving& leaving);
-  // All blocks that a context had at that time are gone with it.
-  void context_ended(std::uint64_t context, std::uint64_t ticks);
+  // A context has ended, and with it all blocks for which belongs(block) is true and that were there at that time: the
+  // one before the real call, since afterwards another thread may own an address, and a new context the handle of the
+  // one that ended.
+  template <class Belongs>
+  void context_ended(std::uint64_t ticks, Belongs belongs) {
+    end_blocks(
+        ticks, [](const Owned& block, void* data) { return (*static_cast<Belongs*>(data))(block); }, &belongs);
+  }
 
   // The driver made a block and it was given back at once: the program never had it.
   void undone(const Allocation& a);
@@ -92,6 +98,8 @@ class Recorder {
   trace::Lane* lane();
   void count_in(const Owned& block);
   void count_out(const Owned& block);
+  void passed_by(std::uint64_t address, const Owned& block, std::uint64_t ticks);
+  void end_blocks(std::uint64_t ticks, bool (*belongs)(const Owned&, void*), void* data);
   void record_free(trace::Lane& lane, std::uint64_t address, const Owned& block, std::uint64_t ticks);
   Result<void> create_file(const Options& options);
 

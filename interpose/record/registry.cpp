@@ -3,9 +3,10 @@
 
 namespace tidemark::interpose {
 
-bool Registry::insert(std::uint64_t address, Owned& block, const trace::Clock& clock) {
+bool Registry::insert(std::uint64_t address, Owned& block, std::optional<Owned>& before, const trace::Clock& clock) {
   Shard& s = shard(trace::space_of(block.block_class), address);
   std::scoped_lock const guard(s.lock);
+  if (Owned const* const found = s.blocks.find(address)) before = *found;
   block.ticks = clock.now_ordered();
   Owned* const place = s.blocks.insert(address);
   if (place != nullptr) *place = block;

@@ -40,8 +40,9 @@ class Registry {
 
   // Stamps the block and puts it in; false when the system gives no memory. The stamp is taken under the address's
   // lock, as take()'s is: whoever looks at all blocks in between sees a block if and only if its stamp is the earlier
-  // one.
-  bool insert(std::uint64_t address, Owned& block, const trace::Clock& clock);
+  // one. Where a block of this address was already, it comes back in `before`: its end passed us by, or is just being
+  // told by another thread.
+  bool insert(std::uint64_t address, Owned& block, std::optional<Owned>& before, const trace::Clock& clock);
   // With the stamp that it has. When that was; 0 when the system gives no memory.
   std::uint64_t put_back(std::uint64_t address, const Owned& block, const trace::Clock& clock);
   // Takes the block out, and the time at which that was; nothing when it is not known.

@@ -381,7 +381,7 @@ TEST_F(Order, AFunctionThatTheTableDoesNotHaveIsReported) {
   void* found = nullptr;
   EXPECT_EQ(ask("cuInit", &found, 13000, 0, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(listening().unknown_function(), nullptr);
-  driver_.replace(
+  auto const replaced = driver_.replace(
       "cuGetProcAddress_v2", +[](const char*, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult*) {
         *function = reinterpret_cast<void*>(&note);
         return CUDA_SUCCESS;

@@ -66,11 +66,26 @@ class Fake {
   void* handle() const { return handle_; }
   int calls(FakeCall& last) const { return calls_(&last); }
   void forget() const { forget_(); }
+  // Another function in the place of one, until the object goes.
+  class Replaced {
+   public:
+    Replaced(decltype(&fake_override) set, const char* symbol, void* with)
+        : set_(set), symbol_(symbol), before_(set(symbol, with)) {}
+    Replaced(const Replaced&) = delete;
+    Replaced& operator=(const Replaced&) = delete;
+    ~Replaced() { set_(symbol_, before_); }
+    void* before() const { return before_; }
+
+   private:
+    decltype(&fake_override) set_;
+    const char* symbol_;
+    void* before_;
+  };
   template <class F>
-  void replace(const char* symbol, F* with) const {
-    override_(symbol, reinterpret_cast<void*>(with));
+  [[nodiscard]] Replaced replace(const char* symbol, F* with) const {
+    return {override_, symbol, reinterpret_cast<void*>(with)};
   }
-  void restore(const char* symbol) const { override_(symbol, nullptr); }
+  decltype(&fake_override) override_function() const { return override_; }
   void* own(const char* symbol) const { return plain_dlsym(handle_, symbol); }
   void* looks_up(const char* symbol) const { return looks_up_(name_, symbol); }
 

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <mutex>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/support/replay.h"
@@ -70,6 +71,12 @@ void take_out_ours(std::string& text, std::string& ours) {
   text = rest;
 }
 
+// %f stands for the host's folder.
+std::string in_folder(std::string path, const fs::path& folder) {
+  if (std::size_t const at = path.find("%f"); at != std::string::npos) path.replace(at, 2, folder.string());
+  return path;
+}
+
 void collect(const fs::path& folder, Ran& ran) {
   for (fs::directory_entry const& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().filename() == "account") continue;
@@ -120,13 +127,13 @@ std::vector<Account> read_accounts(const fs::path& path) {
 Ran run_host(const Host& host, How how) {
   Folder const folder;
   conformance::Program program{
-      .path = std::string(HOSTS_FOLDER) + "/" + host.name,
+      .path = (fs::path(HOSTS_FOLDER) / host.name).string(),
       .arguments = host.arguments,
       .environment = {"LD_LIBRARY_PATH=" HOSTS_SOFTGPU, "SOFTGPU_QUIET=1", "SOFTGPU_DRY_RUN=1", "SOFTGPU_MEMORY=8GiB",
                       "HOST_ACCOUNT=" + (folder.path() / "account").string()},
       .folder = folder.path().string()};
   program.environment.insert(program.environment.end(), host.environment.begin(), host.environment.end());
-  std::string const out = "TIDEMARK_OUT=" + host.out;
+  std::string const out = "TIDEMARK_OUT=" + in_folder(host.out, folder.path());
   if (how == How::Preloaded || how == How::Everything) {
     program.environment.insert(program.environment.end(), {"LD_PRELOAD=" + joined(host), out});
     if (how == How::Everything)
@@ -150,6 +157,7 @@ Ran run_host(const Host& host, How how) {
     program.arguments = arguments;
   }
   Ran ran{.outcome = run_at_most(program, std::chrono::seconds(20))};
+  if (ran.outcome.exit_code < 0) throw std::runtime_error(program.path + " could not be started");
   take_out_ours(ran.outcome.err, ran.said);
   collect(folder.path(), ran);
   ran.accounts = read_accounts(folder.path() / "account");

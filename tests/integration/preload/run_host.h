@@ -21,11 +21,11 @@ struct Account {
 };
 
 struct Host {
-  std::string name;  // of the program
+  std::string name;  // of the program; a path for others than the hosts
   std::vector<std::string> arguments = {};
   std::vector<std::string> environment = {};
   std::string preload_before = {}, preload_after = {};  // other libraries, in front of ours and behind it
-  std::string out = "trace-%p.tide";                    // where the trace goes; relative: into the host's folder
+  std::string out = "trace-%p.tide";                    // where the trace goes; relative: into the host's folder, %f
   std::string launcher = {};                            // a program that starts the host; empty: none
   std::vector<std::string> launcher_arguments = {};
 };

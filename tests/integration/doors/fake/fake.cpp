@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace {
 
@@ -41,9 +42,10 @@ extern "C" int fake_calls(FakeCall* last) {
 extern "C" void fake_forget(void) {
   call_count = 0;
 }
-extern "C" void fake_override(const char* symbol, void* function) {
+extern "C" void* fake_override(const char* symbol, void* function) {
   for (std::size_t i = 0; i < std::size(kNames); ++i)
-    if (std::strcmp(kNames[i], symbol) == 0) fake_overrides[i] = function;
+    if (std::strcmp(kNames[i], symbol) == 0) return std::exchange(fake_overrides[i], function);
+  return nullptr;
 }
 extern "C" void* fake_looks_up(const char* library, const char* symbol) {
   return dlsym(dlopen(library, RTLD_NOW), symbol);

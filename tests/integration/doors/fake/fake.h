@@ -22,8 +22,8 @@ typedef struct FakeCall {
 /* The calls since fake_forget, the last one at *last. Of the calling thread. */
 int fake_calls(FakeCall* last);
 void fake_forget(void);
-/* Another function in the place of a name; null for none. */
-void fake_override(const char* symbol, void* function);
+/* Another function in the place of a name, null for none; gives back the one before. */
+void* fake_override(const char* symbol, void* function);
 /* What the library itself finds under a name, by a handle of its own. */
 void* fake_looks_up(const char* library, const char* symbol);
 

@@ -54,6 +54,24 @@ class HookedNamesTest(unittest.TestCase):
             self.assertIn(word, " ".join(doors.problems(self.entries, hooked)))
 
 
+class ReasonsTest(unittest.TestCase):
+    def setUp(self):
+        self.entries = table.parse("[driver account pool]\ncuA cuB\n[driver order copy]\ncuC\n[driver pass]\ncuD\n[nvml translate info]\nnvmlE\n[runtime serve device]\ncudaF\n")
+
+    def test_hooks_doors_and_reasons_make_up_all_names_that_are_not_passed(self):
+        self.assertEqual(doors.gaps(self.entries, ["cuA"], {"cuB": "later", "nvmlE": "later"}), [])
+
+    def test_a_name_without_either_and_a_name_with_both_are_found(self):
+        self.assertEqual(doors.gaps(self.entries, ["cuA"], {"nvmlE": "later"}), ["cuB: neither a hook nor a reason for none"])
+        self.assertEqual(len(doors.gaps(self.entries, ["cuA"], {"cuA": "x", "cuB": "x", "cuC": "x", "cuD": "x", "cuX": "x", "nvmlE": "x"})), 4)
+
+    def test_reasons_are_read_by_section(self):
+        self.assertEqual(doors.read_reasons("# all\n[too old]\ncuA cuB # both\n[not ours]\ncuC\n"), {"cuA": "too old", "cuB": "too old", "cuC": "not ours"})
+        for text in ("cuA\n", "[]\ncuA\n", "[x]\ncuA\n[y]\ncuA\n"):
+            with self.assertRaises(table.TableError):
+                doors.read_reasons(text)
+
+
 class RowsTest(unittest.TestCase):
     def setUp(self):
         self.entries = table.parse(TABLE)
@@ -170,7 +188,7 @@ class DoorsTest(support.WithFolder):
 
     def link(self):
         files = doors.exports(table.parse(TABLE), HOOKED, OWN)
-        assembly = files["exports.S"], files["libc_exports.S"]
+        assembly = files["exports.S"], files["dlsym_exports.S"]
         hooks = sorted(set(re.findall(r"\btidemark_hook\w+", "".join(assembly))))
         source = "void tidemark_own(void) {} void left_visible(void) {}\n"
         source += "".join(f'__attribute__((visibility("hidden"))) long {h}(long a, long b) {{ return a * 100 + b + {i * 10000}; }}\n'
@@ -193,7 +211,7 @@ class DoorsTest(support.WithFolder):
         visible = {words[7] for words in map(str.split, listed.splitlines()) if len(words) >= 8 and words[3] == "FUNC" and words[6] != "UND"}
         self.assertEqual(visible, {
             "dlsym@GLIBC_2.2.5", "dlsym@@GLIBC_2.34", "cuAlloc_v2@@TIDEMARK_1", "cuCopy@@TIDEMARK_1", "cuCopy_ptsz@@TIDEMARK_1",
-            "nvmlInfo@@TIDEMARK_1", "tidemark_own@@TIDEMARK_1", "cudaAlloc@libcudart.so.12",
+            "nvmlInfo", "tidemark_own@@TIDEMARK_1", "cudaAlloc@libcudart.so.12",
             "cudaAlloc@@libcudart.so.13", "cudaCopy@libcudart.so.12", "cudaCopy@@libcudart.so.13", "cudaCopy_ptsz@libcudart.so.12",
             "cudaCopy_ptsz@@libcudart.so.13", "cudaGone@libcudart.so.12", "cudaFresh@@libcudart.so.13", "cudaFresh_ptsz@@libcudart.so.13"})
 
@@ -274,6 +292,11 @@ class ToolkitTest(support.WithFolder):
 
 
 class OwnHooksTest(unittest.TestCase):
+    def test_every_name_of_the_driver_and_of_nvml_is_hooked_or_there_is_a_reason(self):
+        folder = support.ROOT / "interpose"
+        hooked = doors.read_names((folder / "hooked_names.txt").read_text())
+        self.assertEqual(doors.gaps(table.load(), hooked, doors.read_reasons((folder / "not_hooked.txt").read_text())), [])
+
     def test_every_hook_of_the_project_has_an_action(self):
         lists = sorted((support.ROOT / "interpose").rglob("hooked_names.txt"))
         if not lists:
