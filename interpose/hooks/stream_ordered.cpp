@@ -19,15 +19,19 @@ bool capturing(IsCapturing ask, CUstream stream) {
 }
 
 template <class Real>
-CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, size_t bytes, CUstream stream,
-                          Real real) {
+CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, size_t bytes, CUmemoryPool pool,
+                          CUstream stream, Real real) {
   if (capturing(ask, stream)) {
     expect_graph_memory();
     return real();
   }
-  return allocate(
-      {.call = name, .size_bytes = bytes, .block_class = Class::Pool, .stream = stream, .undo = undo_memory}, real,
-      [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
+  return allocate({.call = name,
+                   .size_bytes = bytes,
+                   .block_class = Class::Pool,
+                   .stream = stream,
+                   .undo = undo_memory,
+                   .pool = pool},
+                  real, [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
 }
 
 template <class Real>
@@ -48,20 +52,20 @@ CUresult sampled(CUresult result) {
 }  // namespace
 
 TIDEMARK_HOOK(cuMemAllocAsync)(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_ordered("cuMemAllocAsync", kLegacy, out, bytes, stream,
+  return allocate_ordered("cuMemAllocAsync", kLegacy, out, bytes, nullptr, stream,
                           [&] { return call(&Driver::cuMemAllocAsync, out, bytes, stream); });
 }
 TIDEMARK_HOOK(cuMemAllocAsync_ptsz)(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_ordered("cuMemAllocAsync", kPerThread, out, bytes, stream,
+  return allocate_ordered("cuMemAllocAsync", kPerThread, out, bytes, nullptr, stream,
                           [&] { return call(&Driver::cuMemAllocAsync_ptsz, out, bytes, stream); });
 }
 
 TIDEMARK_HOOK(cuMemAllocFromPoolAsync)(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_ordered("cuMemAllocFromPoolAsync", kLegacy, out, bytes, stream,
+  return allocate_ordered("cuMemAllocFromPoolAsync", kLegacy, out, bytes, pool, stream,
                           [&] { return call(&Driver::cuMemAllocFromPoolAsync, out, bytes, pool, stream); });
 }
 TIDEMARK_HOOK(cuMemAllocFromPoolAsync_ptsz)(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_ordered("cuMemAllocFromPoolAsync", kPerThread, out, bytes, stream,
+  return allocate_ordered("cuMemAllocFromPoolAsync", kPerThread, out, bytes, pool, stream,
                           [&] { return call(&Driver::cuMemAllocFromPoolAsync_ptsz, out, bytes, pool, stream); });
 }
 
