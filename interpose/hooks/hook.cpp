@@ -60,14 +60,30 @@ void sample(const Place& place) {
   devices().sample(place.device);
 }
 
-// Whether a block that is just made has taken the device beyond the limit. Alone, the credit is what is left.
-bool went_too_far(const Request& request, const Pass& pass) {
-  if (pass.kind != Pass::Kind::Alone) return false;
+// By how many bytes a block that is just made has taken the device beyond the limit. Alone, the credit is what is left.
+std::uint64_t beyond(const Request& request, const Pass& pass) {
+  if (pass.kind != Pass::Kind::Alone || request.undo == nullptr) return 0;
   std::uint64_t const limit = limit_bytes();
-  std::uint64_t const taken = std::max(devices().measure(pass.device),
-                                       devices().overhead_bytes(pass.device) + devices().live_bytes(pass.device));
+  std::uint64_t const known = devices().overhead_bytes(pass.device) + devices().live_bytes(pass.device);
+  std::uint64_t const taken = std::max(devices().measure(pass.device), known);
   set_credit(pass.device, taken);
-  return request.undo != nullptr && limit != 0 && taken > limit;
+  return limit != 0 && taken > limit ? taken - limit : 0;
+}
+
+// A pool keeps what it took for a block that was given back.
+void trim(const Request& request, std::uint8_t device, std::uint64_t by_bytes) {
+  CUmemoryPool pool = request.pool;
+  cuuint64_t reserved = 0;
+  if (pool == nullptr && call(&Driver::cuDeviceGetMemPool, &pool, CUdevice{device}) != CUDA_SUCCESS) return;
+  if (call(&Driver::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+           static_cast<void*>(&reserved)) == CUDA_SUCCESS)
+    call(&Driver::cuMemPoolTrimTo, pool, std::size_t{reserved > by_bytes ? reserved - by_bytes : 0});
+}
+
+bool take_back(const Request& request, const Allocation& made, std::uint64_t beyond_bytes) {
+  if (beyond_bytes == 0 || request.undo(made) != CUDA_SUCCESS) return false;
+  if (made.block_class == trace::Class::Pool) trim(request, made.device, beyond_bytes);
+  return true;
 }
 
 }  // namespace
@@ -84,7 +100,7 @@ CUresult asked(const Request& request, const Place& place, const Pass& pass, CUr
   made.stream = reinterpret_cast<std::uint64_t>(request.stream);
   if (outlives_context(made.block_class)) made.context = 0;
   if (made.block_class == trace::Class::Pool || made.block_class == trace::Class::Managed) devices().expect_moves();
-  if (went_too_far(request, pass) && request.undo(made) == CUDA_SUCCESS) {
+  if (take_back(request, made, beyond(request, pass))) {
     set_credit(pass.device, devices().measure(pass.device));
     recorder().undone(made);
     report(request, place, CUDA_ERROR_OUT_OF_MEMORY);

@@ -29,6 +29,7 @@ struct Request {
   int device = -1;                                // where it is not the current one
   CUresult (*undo)(const Allocation&) = nullptr;  // gives the block back; for classes that are on the device's bill
   void (*holder)(const Allocation&) = nullptr;    // told of the block before it is recorded
+  CUmemoryPool pool = nullptr;                    // of Class::Pool: where it is not the device's current one
 };
 
 // The two halves of an allocation, before and after the real call. The first says whether a limit lets it be made at

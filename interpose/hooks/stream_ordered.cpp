@@ -62,21 +62,22 @@ int device_of_stream(CUstream stream) {
   return !plain && several_devices() && call(&Driver::cuStreamGetDevice, stream, &device) == CUDA_SUCCESS ? device : -1;
 }
 
-template <class Device, class Real>
-CUresult allocate_ordered(const char* name, IsCapturing ask, Device device, CUdeviceptr* out, size_t bytes,
+template <class Real>
+CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, size_t bytes, CUmemoryPool pool,
                           CUstream stream, Real real) {
   if (capturing(ask, stream)) {
     expect_graph_memory();
     return real();
   }
   int where = -1;
-  if (ready()) shield([&] { where = device(); });
+  if (ready()) shield([&] { where = pool != nullptr ? device_of_pool(pool) : device_of_stream(stream); });
   return allocate({.call = name,
                    .size_bytes = bytes,
                    .block_class = Class::Pool,
                    .stream = stream,
                    .device = where,
-                   .undo = undo_memory},
+                   .undo = undo_memory,
+                   .pool = pool},
                   real, [&] { return Allocation{.address = *out, .size_bytes = bytes}; });
 }
 
@@ -94,20 +95,20 @@ CUresult sampled(CUresult result) {
 }  // namespace
 
 TIDEMARK_HOOK(cuMemAllocAsync)(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_ordered("cuMemAllocAsync", kLegacy, [&] { return device_of_stream(stream); }, out, bytes, stream,
+  return allocate_ordered("cuMemAllocAsync", kLegacy, out, bytes, nullptr, stream,
                           [&] { return call(&Driver::cuMemAllocAsync, out, bytes, stream); });
 }
 TIDEMARK_HOOK(cuMemAllocAsync_ptsz)(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_ordered("cuMemAllocAsync", kPerThread, [&] { return device_of_stream(stream); }, out, bytes, stream,
+  return allocate_ordered("cuMemAllocAsync", kPerThread, out, bytes, nullptr, stream,
                           [&] { return call(&Driver::cuMemAllocAsync_ptsz, out, bytes, stream); });
 }
 
 TIDEMARK_HOOK(cuMemAllocFromPoolAsync)(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_ordered("cuMemAllocFromPoolAsync", kLegacy, [&] { return device_of_pool(pool); }, out, bytes, stream,
+  return allocate_ordered("cuMemAllocFromPoolAsync", kLegacy, out, bytes, pool, stream,
                           [&] { return call(&Driver::cuMemAllocFromPoolAsync, out, bytes, pool, stream); });
 }
 TIDEMARK_HOOK(cuMemAllocFromPoolAsync_ptsz)(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_ordered("cuMemAllocFromPoolAsync", kPerThread, [&] { return device_of_pool(pool); }, out, bytes, stream,
+  return allocate_ordered("cuMemAllocFromPoolAsync", kPerThread, out, bytes, pool, stream,
                           [&] { return call(&Driver::cuMemAllocFromPoolAsync_ptsz, out, bytes, pool, stream); });
 }
 

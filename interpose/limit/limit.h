@@ -4,7 +4,8 @@
 //
 // A request is refused before the driver sees it where its bytes alone cannot fit. Where only the driver knows what it
 // would take (its granules, its pools), it is asked, and what went too far is taken back: exact at the limit, and no
-// guess about the driver there (gate.h). Any thread.
+// guess about the driver there (gate.h). What contexts, modules and graphs take counts, but is not refused: there is
+// nothing to give back, and a program's next block is refused instead. Any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>

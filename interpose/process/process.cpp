@@ -74,8 +74,6 @@ const Options& options() {
 }
 
 bool start_recording() {
-  // Without a driver there is nothing to record. A framework's stub is about to load it, and then comes back to us.
-  if (!has_driver()) return false;
   if (detail::stage_page.load(std::memory_order_acquire) != nullptr && this_thread().inside) return false;
   shield([] {
     // It opens and reads files: places where a thread may be cancelled, and all others would wait for it for ever.
@@ -89,6 +87,11 @@ bool start_recording() {
     atexit(at_exit);
   });
   return recording();
+}
+
+// Without a driver there is nothing to record: a framework's stub is about to load it, and then comes back to us.
+bool start_with_driver() {
+  return has_driver() && start_recording();
 }
 
 }  // namespace tidemark::interpose

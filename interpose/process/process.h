@@ -9,8 +9,10 @@ namespace tidemark::interpose {
 
 // Starts the recording at the first call; true from then on until something fails or the process forks.
 bool start_recording();
+bool start_with_driver();
+// For hooks: whether this call is recorded. The first one starts the recording.
 inline bool ready() {
-  return recording() || start_recording();
+  return recording() || start_with_driver();
 }
 // What the environment asked for; constant once recording.
 const Options& options();

@@ -55,7 +55,8 @@ Place current_place() {
 
 // The driver tells what is in use on the current device alone.
 Devices::Use Devices::ask(std::uint8_t device) {
-  if (Place const place = current_place(); place.context != 0 && place.device == device) return ask_current();
+  CUdevice current = -1;
+  if (call(&Driver::cuCtxGetDevice, &current) == CUDA_SUCCESS && current == CUdevice{device}) return ask_current();
   Use use;
   if (primary_is_active(CUdevice{device})) {
     with_primary(CUdevice{device}, [&] { use = ask_current(); });

@@ -238,6 +238,38 @@ TEST_F(Limit, StreamOrderedMemoryIsHeldToIt) {
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+// A pool that gives nothing back of its own accord, of the program's own and the device's.
+TEST_F(Limit, APoolThatKeepsEverythingIsHeldToIt) {
+  cudaMemPool_t made = nullptr, standard = nullptr;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {.type = cudaMemLocationTypeDevice, .id = 0};
+  ASSERT_EQ(cudaMemPoolCreate(&made, &properties), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetDefaultMemPool(&standard, 0), cudaSuccess);
+  std::uint64_t threshold = ~std::uint64_t{0};
+  for (cudaMemPool_t const pool : {made, standard}) {
+    ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), cudaSuccess);
+    std::vector<void*> got;
+    void* block = nullptr;
+    while (got.size() < 100 && cudaMallocFromPoolAsync(&block, 100 * kMiB, pool, nullptr) == cudaSuccess) {
+      got.push_back(block);
+      ASSERT_LE(given(), kLimit);
+    }
+    EXPECT_EQ(got.size(), 7u);
+    EXPECT_LE(given(), kLimit);
+    EXPECT_EQ(cudaMallocAsync(&block, 100 * kMiB, nullptr), cudaErrorMemoryAllocation);
+    EXPECT_LE(given(), kLimit);
+    for (void* const one : got) EXPECT_EQ(cudaFreeAsync(one, nullptr), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+    EXPECT_GE(given(), kContext + 700 * kMiB) << "it keeps what it has";
+    ASSERT_EQ(cudaMemPoolTrimTo(pool, 0), cudaSuccess);
+    threshold = 0;
+    ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), cudaSuccess);
+    threshold = ~std::uint64_t{0};
+  }
+  ASSERT_EQ(cudaMemPoolDestroy(made), cudaSuccess);
+}
+
 TEST_F(Limit, PhysicalMemoryIsHeldToIt) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

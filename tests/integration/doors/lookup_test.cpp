@@ -60,6 +60,17 @@ TEST_F(Lookup, DlsymOnTheDriversHandleGivesHooksForExactlyTheHookedNames) {
   EXPECT_GT(hooks, 60);
 }
 
+// Programs linked before and after libdl became part of libc.
+TEST_F(Lookup, DlsymIsOursUnderBothOfItsVersions) {
+  void* const hook = dlsym(driver_.handle(), "cuMemAlloc_v2");
+  for (const char* const version : {"GLIBC_2.2.5", "GLIBC_2.34"}) {
+    auto const look_up = reinterpret_cast<void* (*)(void*, const char*)>(exported("dlsym", version));
+    ASSERT_NE(look_up, nullptr) << version;
+    EXPECT_EQ(look_up(driver_.handle(), "cuMemAlloc_v2"), hook);
+    EXPECT_EQ(look_up(driver_.handle(), "cuInit"), driver_.own("cuInit"));
+  }
+}
+
 // Every (name, version, flag) that the toolkit's headers know: the hook of the very symbol, or the driver's own answer.
 TEST_F(Lookup, CuGetProcAddressGivesTheHookOfTheAbiThatWasAskedFor) {
   int hooks = 0;
