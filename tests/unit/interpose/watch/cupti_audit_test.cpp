@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -30,7 +31,9 @@ class AuditTest : public testing::Test {
   }
   static constexpr bool kAllocated = false, kReleased = true;
 
-  Audit& audit = *new Audit;  // its memory is the process's
+  // Large; and what it maps is the process's.
+  std::unique_ptr<Audit> const owned_ = std::make_unique<Audit>();
+  Audit& audit = *owned_;
 };
 
 TEST_F(AuditTest, WhatBothTellAgrees) {
@@ -168,7 +171,8 @@ TEST_F(AuditTest, VariablesOfModulesAreCountedApart) {
 }
 
 TEST_F(AuditTest, MemoryOfGraphsIsForgiven) {
-  Launches& launches = *new Launches;
+  auto const own = std::make_unique<Launches>();
+  Launches& launches = *own;
   ASSERT_TRUE(launches.start());
   // The memory is told before the call that it came of.
   for (std::uint32_t i = 0; i < 200; ++i)

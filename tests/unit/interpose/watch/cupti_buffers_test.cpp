@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
@@ -14,7 +15,9 @@ namespace {
 
 class BuffersTest : public testing::Test {
  protected:
-  CuptiBuffers& buffers = *new CuptiBuffers;  // their memory is the process's
+  // Large; and what it maps is the process's.
+  std::unique_ptr<CuptiBuffers> const owned_ = std::make_unique<CuptiBuffers>();
+  CuptiBuffers& buffers = *owned_;
 };
 
 TEST_F(BuffersTest, AreGivenTakenBackAndReadInOrder) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 namespace tidemark::interpose {
@@ -26,7 +27,9 @@ class LaunchesTest : public testing::Test {
   }
   void ran(std::uint32_t correlation) { launches.ran({.correlation = correlation}, out()); }
 
-  Launches& launches = *new Launches;  // its memory is the process's
+  // Large; and what it maps is the process's.
+  std::unique_ptr<Launches> const owned_ = std::make_unique<Launches>();
+  Launches& launches = *owned_;
   std::vector<Seen> seen;
 };
 

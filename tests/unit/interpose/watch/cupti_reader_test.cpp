@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -44,8 +45,10 @@ class ReaderTest : public testing::Test {
   }
 
   Output output;
-  Audit& audit = *new Audit;
-  CuptiReader& reader = *new CuptiReader;
+  std::unique_ptr<Audit> const own_audit_ = std::make_unique<Audit>();
+  std::unique_ptr<CuptiReader> const own_reader_ = std::make_unique<CuptiReader>();
+  Audit& audit = *own_audit_;
+  CuptiReader& reader = *own_reader_;
 };
 
 TEST_F(ReaderTest, AKernelBecomesARecordWithItsScope) {
