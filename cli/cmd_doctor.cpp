@@ -141,15 +141,29 @@ void machine_rows(Page& page) {
     page.good("CUPTI", cupti + ": used with TIDEMARK_CUPTI=1");
 }
 
+// Asked for, unless the user has a wish of his own.
+Environment with_cupti(Environment environment) {
+  for (std::string const& word : environment)
+    if (word.rfind("TIDEMARK_CUPTI=", 0) == 0) return environment;
+  environment.emplace_back("TIDEMARK_CUPTI=1");
+  return environment;
+}
+
+std::string cupti_text(const trace::Trace& trace) {
+  std::string const& use = trace.names().fact("cupti");
+  if (use != "on") return "CUPTI " + use;
+  return fmt::format("CUPTI on, its audit {}", trace.names().fact("cupti.audit"));
+}
+
 // The whole way once: the probe under the recorder, its trace read back.
 void recording_row(Page& page, const char* what, Plan plan, const Libraries& libraries) {
   fs::path const trace = fs::temp_directory_path() / fmt::format("tidemark-doctor-{}.tide", getpid());
   plan.out = trace.string();
-  Probed const probed = run_probe(environment_for(plan, libraries, inherited(), false));
+  Probed const probed = run_probe(with_cupti(environment_for(plan, libraries, inherited(), false)));
   auto const opened = trace::Trace::open(plan.out);
   std::error_code failure;
   if (opened.ok() && opened->header().totals.allocations > 0)
-    page.good(what, fmt::format("{}: recorded", get(probed.findings, "device.0.name")));
+    page.good(what, fmt::format("{}: recorded; {}", get(probed.findings, "device.0.name"), cupti_text(*opened)));
   else if (get(probed.findings, "driver.devices").empty())
     page.off(what, "no device to record on");
   else

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "interpose/watch/cupti_records.h"
 
@@ -28,7 +29,6 @@ bool in_sight(trace::Class c) {
 Doubt doubt_of(trace::Class c) {
   switch (c) {
     case trace::Class::Registered: return Doubt::Registered;
-    case trace::Class::Array: return Doubt::Array;
     case trace::Class::Mapping: return Doubt::Mapping;
     case trace::Class::Imported: return Doubt::Imported;
     default: return Doubt::None;
@@ -51,8 +51,7 @@ std::uint8_t row_of(const MemoryRecord& r) {
 // A release is known by its address alone: its size and place are those of the block.
 std::uint64_t Audit::key(const Operation& o) {
   std::uint64_t h = mix(o.released ? 2 : 1, o.address);
-  if (!o.released || o.address == 0) h = mix(h, o.size_bytes);
-  if (!o.released) h = mix(h, o.row);
+  if (!o.released) h = mix(mix(h, o.size_bytes), o.row);
   return h | 1;  // never 0
 }
 
@@ -101,26 +100,43 @@ void Audit::add(const Operation& operation, Side side, Side other) {
 
 void Audit::ours(const AuditedBlock& block, bool released) {
   if (!in_sight(block.block_class)) return;
-  add({.address = block.block_class == trace::Class::Array ? 0 : block.address,
+  std::uint8_t const row = row_of(block.block_class, block.device);
+  if (block.block_class == trace::Class::Array) {
+    std::scoped_lock const guard(lock_);
+    (released ? ended_arrays_ : arrays_)[row].ours.add(block.size_bytes);
+    return;
+  }
+  Doubt const doubt = doubt_of(block.block_class);
+  add({.address = block.address,
        .size_bytes = block.size_bytes,
-       .row = row_of(block.block_class, block.device),
+       .row = row,
        .released = released,
-       .doubt = block.doubt != Doubt::None ? block.doubt : doubt_of(block.block_class)},
+       .doubt = doubt != Doubt::None ? doubt : block.doubt},
       &Waiting::ours, &Waiting::cupti);
 }
 
 void Audit::told(const MemoryRecord& r) {
-  if (r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC ||
-      r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC) {
-    std::scoped_lock const guard(lock_);
-    if (r.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION) static_bytes_ += r.size_bytes;
-    return;
+  bool const released = r.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  std::uint8_t const row = row_of(r);
+  switch (r.memory_kind) {
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC: {
+      std::scoped_lock const guard(lock_);
+      if (!released) static_bytes_ += r.size_bytes;
+      return;
+    }
+    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY: {
+      std::scoped_lock const guard(lock_);
+      (released ? ended_arrays_ : arrays_)[row].cupti.add(r.size_bytes);
+      return;
+    }
+    default: break;
   }
-  add({.address = r.memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_ARRAY ? 0 : r.address,
+  add({.address = r.address,
        .size_bytes = r.size_bytes,
        .correlation = r.correlation,
-       .row = row_of(r),
-       .released = r.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE},
+       .row = row,
+       .released = released},
       &Waiting::cupti, &Waiting::ours);
 }
 
@@ -154,6 +170,54 @@ std::string Audit::describe(const Waiting& w) {
   return text;
 }
 
+void Audit::note(Verdict& verdict, std::string sample) {
+  if (verdict.sample_count < kSamples) verdict.samples[verdict.sample_count++] = std::move(sample);
+}
+
+void Audit::judge(Verdict& v, const Waiting& w) const {
+  Operation const& o = w.operation;
+  bool const expected =
+      o.doubt == Doubt::None || (o.doubt != Doubt::Before && told_[static_cast<std::size_t>(o.doubt)]);
+  if (w.ours != 0 && !expected) {
+    v.unseen += w.ours;
+    return;
+  }
+  std::uint64_t const count = w.ours + w.cupti;
+  note(v, describe(w));
+  if (o.released) {
+    v.releases += count;
+    return;
+  }
+  Row& row = v.rows[o.row];
+  row.allocations += count;
+  (w.ours != 0 ? row.ours_alone_bytes : row.cupti_alone_bytes) += count * o.size_bytes;
+}
+
+void Audit::judge_arrays(Verdict& v, std::size_t row) const {
+  Arrays const &made = arrays_[row], &ended = ended_arrays_[row];
+  if (made.cupti.count + ended.cupti.count == 0) {
+    v.unseen += made.ours.count + ended.ours.count;
+    return;
+  }
+  auto const differ = [&](const Arrays& a, const char* what) {
+    if (a.ours.bytes == a.cupti.bytes) return false;
+    note(v, "arrays on device " + std::to_string(row) + ": " + what + " " + std::to_string(a.ours.bytes) +
+                " bytes by the account, " + std::to_string(a.cupti.bytes) + " by CUPTI");
+    return true;
+  };
+  bool const made_differ = differ(made, "allocated"), ended_differ = differ(ended, "released");
+  // Counted as the account has them.
+  std::uint64_t const count = std::max<std::uint64_t>(made.ours.count, made_differ ? 1 : 0);
+  Row& r = v.rows[row];
+  r.allocations += count;
+  r.agreeing += made_differ ? 0 : count;
+  r.agreeing_bytes += std::min(made.ours.bytes, made.cupti.bytes);
+  r.ours_alone_bytes += made.ours.bytes - std::min(made.ours.bytes, made.cupti.bytes);
+  r.cupti_alone_bytes += made.cupti.bytes - std::min(made.ours.bytes, made.cupti.bytes);
+  v.releases += std::max<std::uint64_t>(ended.ours.count, ended_differ ? 1 : 0);
+  v.releases_agreeing += ended_differ ? 0 : ended.ours.count;
+}
+
 Audit::Verdict Audit::verdict() {
   std::scoped_lock const guard(lock_);
   Verdict v{.rows = rows_,
@@ -164,23 +228,8 @@ Audit::Verdict Audit::verdict() {
             .graph_operations = graph_operations_,
             .overflowed = overflowed_};
   for (Row& row : v.rows) row.allocations = row.agreeing;
-  waiting_.for_each([&](std::uint64_t, const Waiting& w) {
-    auto const doubt = static_cast<std::size_t>(w.operation.doubt);
-    bool const expected = w.operation.doubt == Doubt::None || (w.operation.doubt != Doubt::Before && told_[doubt]);
-    if (w.ours != 0 && !expected) {
-      v.unseen += w.ours;
-      return;
-    }
-    std::uint64_t const count = w.ours + w.cupti;
-    if (v.sample_count < kSamples) v.samples[v.sample_count++] = describe(w);
-    if (w.operation.released) {
-      v.releases += count;
-      return;
-    }
-    Row& row = v.rows[w.operation.row];
-    row.allocations += count;
-    (w.ours != 0 ? row.ours_alone_bytes : row.cupti_alone_bytes) += count * w.operation.size_bytes;
-  });
+  waiting_.for_each([&](std::uint64_t, const Waiting& w) { judge(v, w); });
+  for (std::size_t row = 0; row < kDevices; ++row) judge_arrays(v, row);
   return v;
 }
 

@@ -7,7 +7,8 @@
 //
 // Not everything is told twice. CUPTI knows addresses, so physical blocks and reservations are out of its sight. Some
 // kinds of operations it may tell or not, by its version: as long as it has told none of a kind, ours alone are no
-// difference. Variables of modules and memory of graphs are told by CUPTI alone, and counted apart.
+// difference. Variables of modules and memory of graphs are told by CUPTI alone, and counted apart. Arrays have handles
+// here and addresses there, and one with levels is one block here and many there: their sums are compared.
 //
 // Equation, for each device and for host memory: allocations = agreeing + ours alone + CUPTI's alone.
 #pragma once
@@ -30,11 +31,10 @@ enum class Doubt : std::uint8_t {
   Before,   // a block from before it was asked, or one that has no address: it is never missed
   Context,  // a block that went with its context
   Registered,
-  Array,
   Mapping,
   Imported,
 };
-inline constexpr std::size_t kDoubtCount = 7;
+inline constexpr std::size_t kDoubtCount = 6;
 
 // An operation of ours.
 struct AuditedBlock {
@@ -42,7 +42,7 @@ struct AuditedBlock {
   std::uint64_t size_bytes = 0;  // 0 with a release: not known
   trace::Class block_class = trace::Class::Device;
   std::uint8_t device = 0;
-  Doubt doubt = Doubt::None;  // beyond that of its class
+  Doubt doubt = Doubt::None;  // that of its class goes before
 };
 
 class Audit {
@@ -86,8 +86,7 @@ class Audit {
 
  private:
   struct Operation {
-    std::uint64_t address = 0;  // 0: an array's, which has a handle here and an address there
-    std::uint64_t size_bytes = 0;
+    std::uint64_t address = 0, size_bytes = 0;
     std::uint32_t correlation = 0;
     std::uint8_t row = 0;
     bool released = false;
@@ -98,8 +97,18 @@ class Audit {
     std::uint32_t ours = 0, cupti = 0;
   };
   using Side = std::uint32_t Waiting::*;
+  struct Sum {
+    std::uint64_t count = 0, bytes = 0;
+    void add(std::uint64_t size_bytes) { ++count, bytes += size_bytes; }
+  };
+  struct Arrays {
+    Sum ours, cupti;
+  };
   static std::uint64_t key(const Operation& operation);
   static std::string describe(const Waiting& waiting);
+  static void note(Verdict& verdict, std::string sample);
+  void judge(Verdict& verdict, const Waiting& waiting) const;
+  void judge_arrays(Verdict& verdict, std::size_t row) const;
   void ours(const AuditedBlock& block, bool released);
   void add(const Operation& operation, Side side, Side other);
   void agree(const Operation& operation);
@@ -107,6 +116,7 @@ class Audit {
   SpinLock lock_;
   AddressMap<Waiting> waiting_;
   std::array<Row, kDevices + 1> rows_{};
+  std::array<Arrays, kDevices> arrays_{}, ended_arrays_{};
   std::uint64_t releases_ = 0, unseen_ = 0, static_bytes_ = 0, graph_operations_ = 0;
   std::array<bool, kDoubtCount> told_{};  // CUPTI does tell them
   std::size_t doubtful_ = 0;              // of ours, waiting

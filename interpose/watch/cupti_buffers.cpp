@@ -49,6 +49,11 @@ std::size_t CuptiBuffers::take_back(std::uint8_t* buffer, std::size_t filled_byt
   return full_count_;
 }
 
+std::uint64_t CuptiBuffers::lost_bytes() {
+  std::scoped_lock const guard(lock_);
+  return lost_bytes_;
+}
+
 std::size_t CuptiBuffers::next_full() {
   std::scoped_lock const guard(lock_);
   if (full_count_ == 0) return kMost;

@@ -35,7 +35,7 @@ class CuptiBuffers {
     }
   }
   // Bytes of records that nobody read.
-  std::uint64_t lost_bytes() const { return lost_bytes_; }
+  std::uint64_t lost_bytes();
 
  private:
   enum class State : std::uint8_t { Idle, Given, Full, Reading };

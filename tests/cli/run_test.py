@@ -255,6 +255,8 @@ class Others(Run):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for words in ("tidemark", "driver", "NVML", "CUPTI", "ok software device", "recorded", "folder"):
             self.assertIn(words, done.stdout)
+        if (pathlib.Path(TIDEMARK).resolve().parents[1] / "lib" / "softgpu" / "libcupti.so.13").exists():
+            self.assertIn("CUPTI on, its audit agrees", done.stdout)
         self.assertEqual(self.traces(), [])
 
     def test_doctor_probe_is_for_programs(self):

@@ -31,9 +31,9 @@ class AuditTest : public testing::Test {
   }
   static constexpr bool kAllocated = false, kReleased = true;
 
-  // On the heap: some hundred KiB, more than a test's frame should have.
-  std::unique_ptr<Audit> owned_audit = std::make_unique<Audit>();
-  Audit& audit = *owned_audit;
+  // Large; and what it maps is the process's.
+  std::unique_ptr<Audit> const owned_ = std::make_unique<Audit>();
+  Audit& audit = *owned_;
 };
 
 TEST_F(AuditTest, WhatBothTellAgrees) {
@@ -108,17 +108,44 @@ TEST_F(AuditTest, HostMemoryHasARowOfItsOwn) {
   EXPECT_EQ(v.rows[Audit::kHost].agreeing_bytes, 30u);
 }
 
-// An array's address is CUPTI's secret here, and its handle ours there.
-TEST_F(AuditTest, ArraysAreKnownByTheirSize) {
-  audit.allocated({.address = 0xaaaa, .size_bytes = 1024, .block_class = Class::Array});
-  audit.allocated({.address = 0xbbbb, .size_bytes = 2048, .block_class = Class::Array});
-  cupti(kAllocated, 0x5000, 1024, 0, CUPTI_ACTIVITY_MEMORY_KIND_ARRAY);
-  cupti(kReleased, 0x5000, 1024, 0, CUPTI_ACTIVITY_MEMORY_KIND_ARRAY);
-  audit.released({.address = 0xaaaa, .size_bytes = 1024, .block_class = Class::Array});
+// An array has an address there and a handle here; one with levels is many blocks there and one here.
+TEST_F(AuditTest, ArraysAreComparedByTheirSums) {
+  constexpr std::uint32_t kArray = CUPTI_ACTIVITY_MEMORY_KIND_ARRAY;
+  audit.allocated({.address = 0xaaaa, .size_bytes = 1024, .block_class = Class::Array, .device = 1});
+  audit.allocated({.address = 0xbbbb, .size_bytes = 84, .block_class = Class::Array, .device = 1});
+  audit.released({.address = 0xbbbb, .size_bytes = 84, .block_class = Class::Array, .device = 1});
+  EXPECT_EQ(audit.verdict().unseen, 3u) << "not every CUPTI tells arrays";
+  EXPECT_EQ(audit.verdict().unmatched(), 0u);
+  cupti(kAllocated, 0x5000, 1024, 1, kArray);
+  EXPECT_EQ(audit.verdict().rows[1].ours_alone_bytes, 84u);
+  EXPECT_NE(audit.verdict().unmatched(), 0u);
+  for (std::uint64_t const level : {64u, 16u, 4u}) cupti(kAllocated, 0x6000, level, 1, kArray);
+  for (std::uint64_t const level : {64u, 16u, 4u}) cupti(kReleased, 0x6000, level, 1, kArray);
   auto const v = audit.verdict();
-  EXPECT_EQ(v.rows[0].agreeing, 1u);
+  EXPECT_EQ(v.unmatched(), 0u);
+  EXPECT_EQ(v.unseen, 0u);
+  EXPECT_EQ(v.rows[1].allocations, 2u) << "as the account has them";
+  EXPECT_EQ(v.rows[1].agreeing, 2u);
+  EXPECT_EQ(v.rows[1].agreeing_bytes, 1108u);
   EXPECT_EQ(v.releases_agreeing, 1u);
-  EXPECT_EQ(v.unmatched(), 1u) << "this CUPTI tells arrays, and has not told the second";
+}
+
+TEST_F(AuditTest, AnArrayThatOnlyCuptiToldIsADifference) {
+  cupti(kAllocated, 0x5000, 1024, 0, CUPTI_ACTIVITY_MEMORY_KIND_ARRAY);
+  auto const v = audit.verdict();
+  EXPECT_EQ(v.unmatched(), 1u);
+  EXPECT_EQ(v.rows[0].cupti_alone_bytes, 1024u);
+  ASSERT_EQ(v.sample_count, 1u);
+  EXPECT_EQ(v.samples[0], "arrays on device 0: allocated 0 bytes by the account, 1024 by CUPTI");
+}
+
+// Its end may be told, and then never for what CUPTI does not know.
+TEST_F(AuditTest, RegisteredMemoryThatGoesWithItsContextIsNotMissed) {
+  audit.released({.address = 0x1000, .doubt = Doubt::Context});
+  audit.released({.address = 0x2000, .block_class = Class::Registered, .doubt = Doubt::Context});
+  cupti(kReleased, 0x1000, 8);
+  EXPECT_EQ(audit.verdict().unmatched(), 0u);
+  EXPECT_EQ(audit.verdict().unseen, 1u);
 }
 
 TEST_F(AuditTest, WhatCuptiNeedNotTellIsNoDifference) {
@@ -171,9 +198,8 @@ TEST_F(AuditTest, VariablesOfModulesAreCountedApart) {
 }
 
 TEST_F(AuditTest, MemoryOfGraphsIsForgiven) {
-  // On the heap: some hundred KiB, more than a test's frame should have.
-  std::unique_ptr<Launches> owned_launches = std::make_unique<Launches>();
-  Launches& launches = *owned_launches;
+  auto const own = std::make_unique<Launches>();
+  Launches& launches = *own;
   ASSERT_TRUE(launches.start());
   // The memory is told before the call that it came of.
   for (std::uint32_t i = 0; i < 200; ++i)

@@ -15,9 +15,9 @@ namespace {
 
 class BuffersTest : public testing::Test {
  protected:
-  // On the heap: some hundred KiB, more than a test's frame should have.
-  std::unique_ptr<CuptiBuffers> owned_buffers = std::make_unique<CuptiBuffers>();
-  CuptiBuffers& buffers = *owned_buffers;
+  // Large; and what it maps is the process's.
+  std::unique_ptr<CuptiBuffers> const owned_ = std::make_unique<CuptiBuffers>();
+  CuptiBuffers& buffers = *owned_;
 };
 
 TEST_F(BuffersTest, AreGivenTakenBackAndReadInOrder) {

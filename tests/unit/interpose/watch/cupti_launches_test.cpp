@@ -27,9 +27,9 @@ class LaunchesTest : public testing::Test {
   }
   void ran(std::uint32_t correlation) { launches.ran({.correlation = correlation}, out()); }
 
-  // On the heap: some hundred KiB, more than a test's frame should have.
-  std::unique_ptr<Launches> owned_launches = std::make_unique<Launches>();
-  Launches& launches = *owned_launches;
+  // Large; and what it maps is the process's.
+  std::unique_ptr<Launches> const owned_ = std::make_unique<Launches>();
+  Launches& launches = *owned_;
   std::vector<Seen> seen;
 };
 

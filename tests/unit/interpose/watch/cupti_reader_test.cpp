@@ -45,12 +45,10 @@ class ReaderTest : public testing::Test {
   }
 
   Output output;
-  // On the heap: some hundred KiB, more than a test's frame should have.
-  std::unique_ptr<Audit> owned_audit = std::make_unique<Audit>();
-  Audit& audit = *owned_audit;
-  // On the heap: some hundred KiB, more than a test's frame should have.
-  std::unique_ptr<CuptiReader> owned_reader = std::make_unique<CuptiReader>();
-  CuptiReader& reader = *owned_reader;
+  std::unique_ptr<Audit> const own_audit_ = std::make_unique<Audit>();
+  std::unique_ptr<CuptiReader> const own_reader_ = std::make_unique<CuptiReader>();
+  Audit& audit = *own_audit_;
+  CuptiReader& reader = *own_reader_;
 };
 
 TEST_F(ReaderTest, AKernelBecomesARecordWithItsScope) {
