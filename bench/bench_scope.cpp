@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: bench_scope [--short] [--folder DIR]
-// What do scopes cost: a native call stack with its record, at ordinary depths, beside libunwind (where it is
+// What do scopes cost? A range of NVTX and a layer of the C API, opened and closed, before and while there is a trace,
+// beside NVTX without a tool; a native call stack with its record, at ordinary depths, beside libunwind (where it is
 // installed) and the compiler's own unwinder, which keep no record. Prints JSON.
 #include <dlfcn.h>
+#include <nvtx3/nvToolsExt.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
+#include <tidemark/tidemark.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -17,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "interpose/process/process.h"
 #include "interpose/stack/stacks.h"
 #include "trace/write/dictionary.h"
 #include "trace/write/lane.h"
@@ -121,6 +126,60 @@ void stacks_at(int depth) {
   });
 }
 
+// Pairs of push and pop over the layers of a network.
+double marks_ns(auto push, auto pop) {
+  static std::vector<std::string> const layers = [] {
+    std::vector<std::string> names;
+    for (int i = 0; i < 48; ++i) names.push_back("encoder.layer." + std::to_string(i));
+    return names;
+  }();
+  std::size_t const pairs = g_short ? 1000 : 1'000'000;
+  double best = 1e300;
+  for (int round = 0; round < (g_short ? 2 : 15); ++round)
+    best = std::min(best, seconds_of([&] {
+                            for (std::size_t i = 0; i < pairs; ++i) {
+                              push(layers[i % layers.size()].c_str());
+                              pop();
+                            }
+                          }) * 1e9 /
+                              static_cast<double>(pairs));
+  return best;
+}
+
+void print_marks(const std::string& when) {
+  auto const push = [](const char* name) { nvtxRangePushA(name); };
+  auto const pop = [] { nvtxRangePop(); };
+  print("nvtx_push_pop_" + when + "_ns", marks_ns(push, pop));
+  nvtxStringHandle_t const text = nvtxDomainRegisterStringA(nullptr, "attention");
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  event.message.registered = text;
+  print("nvtx_registered_push_pop_" + when + "_ns", marks_ns([&](const char*) { nvtxRangePushEx(&event); }, pop));
+  print("nvtx_operator_push_pop_" + when + "_ns", marks_ns([](const char*) { nvtxRangePushA("aten::addmm"); }, pop));
+  print("nvtx_start_end_" + when + "_ns",
+        marks_ns([](const char* name) { nvtxRangeEnd(nvtxRangeStartA(name)); }, [] {}));
+  print("api_push_pop_" + when + "_ns",
+        marks_ns([](const char* name) { tidemark_push(TIDEMARK_LAYER, name); }, [] { tidemark_pop(TIDEMARK_LAYER); }));
+}
+
+void marks() {
+  unsetenv("NVTX_INJECTION64_PATH");  // so that the tool in this program is taken
+  // A library that knows no tool.
+  void* const library = dlopen(BENCH_SCOPE_MODULE, RTLD_NOW);
+  auto const push = reinterpret_cast<int (*)(const char*)>(dlsym(library, "module_push"));
+  auto const pop = reinterpret_cast<int (*)()>(dlsym(library, "module_pop"));
+  print("nvtx_push_pop_without_tool_ns", marks_ns(push, pop));
+  print_marks("before_trace");
+  std::string const path = g_folder + "/bench_scope-marks-" + std::to_string(getpid()) + ".tide";
+  setenv("TIDEMARK_OUT", path.c_str(), 1);
+  setenv("TIDEMARK_SUMMARY", "0", 1);
+  if (!interpose::start_recording()) std::exit(1);
+  unlink(path.c_str());
+  print_marks("recorded");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -132,6 +191,7 @@ int main(int count, char** arguments) {
   uname(&machine);
   std::printf("{\"bench\": \"scope\", \"machine\": \"%s %s\"", machine.sysname, machine.machine);
   for (int const depth : {10, 30}) stacks_at(depth);
+  marks();
   std::printf("}\n");
   return 0;
 }

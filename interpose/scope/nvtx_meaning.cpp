@@ -7,33 +7,129 @@
 namespace tidemark::interpose {
 namespace {
 
+using trace::Phase;
+
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
-constexpr bool is_letter(char c) {
-  return lower(c) >= 'a' && lower(c) <= 'z';
-}
-bool same(std::string_view text, std::string_view word) {
-  return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) { return lower(a) == b; });
+constexpr bool is_separator(char c) {
+  return c == ' ' || c == '_' || c == '-' || c == '.' || c == '#' || c == ':' || c == '=';
 }
 
 // Removes a word from the front, whatever its case; false when it is not there.
 bool take(std::string_view& text, std::string_view word) {
-  if (!same(text.substr(0, word.size()), word)) return false;
+  if (text.size() < word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i)
+    if (lower(text[i]) != word[i]) return false;
   text.remove_prefix(word.size());
   return true;
 }
 
-// The letters at the front.
-std::string_view take_letters(std::string_view& text) {
-  std::size_t const end =
-      static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_letter) - text.begin());
-  std::string_view const word = text.substr(0, end);
-  text.remove_prefix(end);
-  return word;
+// What a message may begin with. What one word begins with stands behind it.
+struct Word {
+  enum Kind : std::uint8_t {
+    Operator,   // PyTorch's own: what follows does not matter, and it is no layer, which it would cut into its calls
+    PhaseCall,  // the same, but it tells the phase
+    PhaseWord,  // alone, or as "forward pass", "backward()", "optimizer.step()"
+    StepWord,   // with a number: "iteration 17", "step_17/100"
+    LoopWord,   // with a number that is not a step's
+  };
+  std::string_view text;
+  Kind kind;
+  Phase phase = Phase::Other;
+};
+constexpr std::array kWords{
+    Word{"aten::", Word::Operator},
+    Word{"autograd::engine::evaluate_function", Word::PhaseCall, Phase::Backward},
+    Word{"autograd::", Word::Operator},
+    Word{"backward", Word::PhaseWord, Phase::Backward},
+    Word{"batch", Word::LoopWord},
+    Word{"bwd", Word::PhaseWord, Phase::Backward},
+    Word{"c10::", Word::Operator},
+    Word{"c10d::", Word::Operator},
+    Word{"enumerate(dataloader)#", Word::Operator},
+    Word{"epoch", Word::LoopWord},
+    Word{"evaluation", Word::PhaseWord, Phase::Eval},
+    Word{"eval", Word::PhaseWord, Phase::Eval},
+    Word{"forward", Word::PhaseWord, Phase::Forward},
+    Word{"fwd", Word::PhaseWord, Phase::Forward},
+    Word{"inductor::", Word::Operator},
+    Word{"iteration", Word::StepWord},
+    Word{"iter", Word::StepWord},
+    Word{"micro-batch", Word::LoopWord},
+    Word{"microbatch", Word::LoopWord},
+    Word{"mini-batch", Word::LoopWord},
+    Word{"minibatch", Word::LoopWord},
+    Word{"nccl:", Word::Operator},
+    Word{"optimizer.step#", Word::PhaseCall, Phase::Optimizer},
+    Word{"optimizer.zero_grad#", Word::PhaseCall, Phase::Optimizer},
+    Word{"optimizer", Word::PhaseWord, Phase::Optimizer},
+    Word{"optim", Word::PhaseWord, Phase::Optimizer},
+    Word{"opt", Word::PhaseWord, Phase::Optimizer},
+    Word{"prim::", Word::Operator},
+    Word{"prims::", Word::Operator},
+    Word{"profiler::", Word::Operator},
+    Word{"profilerstep", Word::StepWord},
+    Word{"quantized::", Word::Operator},
+    Word{"sample", Word::LoopWord},
+    Word{"setup", Word::PhaseWord, Phase::Setup},
+    Word{"step", Word::StepWord},
+    Word{"torch::", Word::Operator},
+    Word{"torchvision::", Word::Operator},
+    Word{"train step", Word::StepWord},
+    Word{"train_step", Word::StepWord},
+    Word{"training step", Word::StepWord},
+    Word{"training_step", Word::StepWord},
+    Word{"validation", Word::PhaseWord, Phase::Eval},
+};
+
+// Where the words of a letter begin: this is asked for every range, and most are somebody's layers.
+constexpr auto kFirst = [] {
+  std::array<std::uint8_t, 27> first{};
+  for (std::size_t i = kWords.size(); i > 0; --i)
+    first[static_cast<std::size_t>(kWords[i - 1].text[0] - 'a')] = static_cast<std::uint8_t>(i);
+  // From 1, so that 0 is a letter without words; it gets the place of the next one.
+  first[26] = static_cast<std::uint8_t>(kWords.size() + 1);
+  for (std::size_t i = 26; i > 0; --i)
+    if (first[i - 1] == 0) first[i - 1] = first[i];
+  return first;
+}();
+static_assert(std::is_sorted(kWords.begin(), kWords.end(),
+                             [](const Word& a, const Word& b) { return a.text[0] < b.text[0]; }));
+
+// Behind a word for a phase.
+bool is_phase(std::string_view rest) {
+  if (!rest.empty() && is_separator(rest[0])) {
+    rest.remove_prefix(1);
+    if (!take(rest, "pass") && !take(rest, "step") && !take(rest, "phase")) return false;
+  }
+  take(rest, "()");
+  return rest.empty();
+}
+
+// Behind a word that is counted.
+bool is_counted(std::string_view rest, std::uint64_t& number) {
+  constexpr std::size_t kMostDigits = 18;
+  auto const skip_digits = [&] {
+    std::size_t n = 0;
+    while (n < rest.size() && is_digit(rest[n])) ++n;
+    std::string_view const digits = rest.substr(0, n);
+    rest.remove_prefix(n);
+    return digits;
+  };
+  while (!rest.empty() && is_separator(rest[0])) rest.remove_prefix(1);
+  std::string_view const digits = skip_digits();
+  if (digits.empty() || digits.size() > kMostDigits) return false;
+  number = 0;
+  for (char const c : digits) number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  if (!rest.empty() && rest[0] == '/') {
+    rest.remove_prefix(1);
+    skip_digits();
+  }
+  return rest.empty();
 }
 
 // PyTorch's profiler writes what it knows of a call behind its name: "aten::addmm, op_id = 7, seq = 3, sizes = [[…]]".
@@ -45,85 +141,10 @@ std::string_view without_details(std::string_view message) {
   return message;
 }
 
-struct PhaseWord {
-  std::string_view word;
-  trace::Phase phase;
-};
-constexpr std::array kPhaseWords{
-    PhaseWord{"forward", trace::Phase::Forward},     PhaseWord{"fwd", trace::Phase::Forward},
-    PhaseWord{"backward", trace::Phase::Backward},   PhaseWord{"bwd", trace::Phase::Backward},
-    PhaseWord{"optimizer", trace::Phase::Optimizer}, PhaseWord{"optim", trace::Phase::Optimizer},
-    PhaseWord{"opt", trace::Phase::Optimizer},       PhaseWord{"eval", trace::Phase::Eval},
-    PhaseWord{"evaluation", trace::Phase::Eval},     PhaseWord{"validation", trace::Phase::Eval},
-    PhaseWord{"setup", trace::Phase::Setup},
-};
-
-bool is_separator(char c) {
-  return c == ' ' || c == '_' || c == '-' || c == '.' || c == '#' || c == ':' || c == '=';
-}
-
-// "forward", "Forward pass", "backward()", "optimizer.step()"
-bool read_phase(std::string_view text, trace::Phase& phase) {
-  std::string_view const word = take_letters(text);
-  auto const* const found =
-      std::find_if(kPhaseWords.begin(), kPhaseWords.end(), [&](const PhaseWord& w) { return same(word, w.word); });
-  if (found == kPhaseWords.end()) return false;
-  phase = found->phase;
-  if (!text.empty() && is_separator(text[0])) {
-    text.remove_prefix(1);
-    if (!take(text, "pass") && !take(text, "step") && !take(text, "phase")) return false;
-  }
-  take(text, "()");
-  return text.empty();
-}
-
-// "iteration 17", "step_17", "Epoch 3/10": a number at the end that counts, after a word of the given ones.
-template <std::size_t n>
-bool read_counted(std::string_view text, const std::array<std::string_view, n>& words, std::uint64_t& number) {
-  auto const* const word =
-      std::find_if(words.begin(), words.end(), [&](std::string_view w) { return same(text.substr(0, w.size()), w); });
-  if (word == words.end()) return false;
-  text.remove_prefix(word->size());
-  while (!text.empty() && is_separator(text[0])) text.remove_prefix(1);
-  std::size_t digits = 0;
-  for (number = 0; digits < text.size() && is_digit(text[digits]) && digits < 18; ++digits)
-    number = number * 10 + static_cast<std::uint64_t>(text[digits] - '0');
-  if (digits == 0) return false;
-  text.remove_prefix(digits);
-  if (!text.empty() && text[0] == '/') {
-    text.remove_prefix(1);
-    while (!text.empty() && is_digit(text[0])) text.remove_prefix(1);
-  }
-  return text.empty();
-}
-
-constexpr std::array<std::string_view, 7> kStepWords{"iteration",  "iter",          "step",         "train_step",
-                                                     "train step", "training_step", "training step"};
-constexpr std::array<std::string_view, 7> kLoopWords{"epoch",       "batch",      "minibatch", "mini-batch",
-                                                     "micro-batch", "microbatch", "sample"};
-
-// What PyTorch's own code marks. An operator is no layer: it would cut every layer into its calls.
-constexpr std::array<std::string_view, 13> kOperators{"aten::",
-                                                      "prim::",
-                                                      "prims::",
-                                                      "c10::",
-                                                      "c10d::",
-                                                      "torch::",
-                                                      "torchvision::",
-                                                      "autograd::",
-                                                      "profiler::",
-                                                      "quantized::",
-                                                      "inductor::",
-                                                      "nccl:",
-                                                      "enumerate(DataLoader)#"};
-
-bool is_operator(std::string_view name, bool has_details) {
-  if (std::any_of(kOperators.begin(), kOperators.end(), [&](std::string_view o) { return name.starts_with(o); }))
-    return true;
-  // "AddmmBackward0" with a sequence number: a node of the backward graph.
-  std::string_view stem = name;
-  while (!stem.empty() && is_digit(stem.back())) stem.remove_suffix(1);
-  return has_details && stem.ends_with("Backward");
+// "AddmmBackward0", when it has a sequence number: a node of PyTorch's backward graph.
+bool is_backward_node(std::string_view name) {
+  while (!name.empty() && is_digit(name.back())) name.remove_suffix(1);
+  return name.ends_with("Backward");
 }
 
 }  // namespace
@@ -131,25 +152,38 @@ bool is_operator(std::string_view name, bool has_details) {
 NvtxMeaning nvtx_meaning(std::string_view message) {
   std::string_view const name = without_details(message);
   if (name.empty()) return {};
-  if (name.starts_with("autograd::engine::evaluate_function"))
-    return {.what = NvtxMeaning::Phase, .phase = trace::Phase::Backward};
-  if (name.starts_with("Optimizer.step#") || name.starts_with("Optimizer.zero_grad#"))
-    return {.what = NvtxMeaning::Phase, .phase = trace::Phase::Optimizer};
-  if (is_operator(name, name.size() != message.size())) return {};
-  trace::Phase phase{};
-  if (read_phase(name, phase)) return {.what = NvtxMeaning::Phase, .phase = phase};
-  std::uint64_t number = 0;
-  if (read_counted(name, std::array<std::string_view, 1>{"profilerstep"}, number) ||
-      read_counted(name, kStepWords, number))
-    return {.what = NvtxMeaning::Step, .step = number};
-  if (read_counted(name, kLoopWords, number)) return {};
+  char const letter = lower(name[0]);
+  std::size_t const place = letter >= 'a' && letter <= 'z' ? static_cast<std::size_t>(letter - 'a') : 25;
+  for (std::size_t i = kFirst[place]; i < kFirst[place + 1]; ++i) {
+    Word const& word = kWords[i - 1];
+    std::string_view rest = name;
+    if (!take(rest, word.text)) continue;
+    std::uint64_t number = 0;
+    switch (word.kind) {
+      case Word::Operator: return {};
+      case Word::PhaseCall: return {.what = NvtxMeaning::Phase, .phase = word.phase};
+      case Word::PhaseWord:
+        if (is_phase(rest)) return {.what = NvtxMeaning::Phase, .phase = word.phase};
+        break;
+      case Word::StepWord:
+        if (is_counted(rest, number)) return {.what = NvtxMeaning::Step, .step = number};
+        break;
+      case Word::LoopWord:
+        if (is_counted(rest, number)) return {};
+        break;
+    }
+  }
+  if (name.size() != message.size() && is_backward_node(name)) return {};
   return {.what = NvtxMeaning::Layer, .layer = name};
 }
 
 bool nvtx_domain_is_a_librarys(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kLibraries{"cccl",     "cublas",   "cudnn", "cufft",
-                                                       "cusparse", "cusolver", "curand"};
-  return std::any_of(kLibraries.begin(), kLibraries.end(), [&](std::string_view l) { return same(name, l); });
+  constexpr std::array<std::string_view, 7> kLibraries{"cccl",   "cublas",   "cudnn",   "cufft",
+                                                       "curand", "cusparse", "cusolver"};
+  return std::any_of(kLibraries.begin(), kLibraries.end(), [&](std::string_view library) {
+    std::string_view rest = name;
+    return take(rest, library) && rest.empty();
+  });
 }
 
 }  // namespace tidemark::interpose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a range's message means to us (docs/decisions/0008-nvtx.md): a layer, a phase, a step, or nothing.
+// What a range's message means to us (docs/decisions/0011-nvtx.md): a layer, a phase, a step, or nothing.
 //
 // Pure; called for every range that is opened.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Native call stacks as numbers in the trace: the calling thread's return addresses, found by following the unwinding
-// tables, whose rules are kept once they are read (docs/decisions/0007-stacks.md).
+// tables, whose rules are kept once they are read (docs/decisions/0010-stacks.md).
 //
 // Any thread, through the shield; also in a signal handler, in a constructor during dlopen, on a stack that the program
 // made itself. The way that is taken for every event has no lock, no system call and no allocation; a return address
