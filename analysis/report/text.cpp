@@ -57,9 +57,20 @@ class TextReport {
       warn("The program was killed, or still runs: this is the account up to its last recorded event.");
     if (s_.source.state == Source::State::Stopped)
       warn("Recording ended before the program did: what came later is not in this trace.");
+    if (s_.folded) folded();
     std::vector<std::string> odd;
     for (auto const& [what, count] : s_.source.oddities) odd.push_back(what + ": " + count_text(count));
     if (!odd.empty()) warn("The trace is not consistent (" + joined(odd, "; ") + ").");
+  }
+  void folded() {
+    std::string text = "What came before " + duration_text(s_.folded->until_ns) +
+                       " is sums: totals and steps are of the whole run, tables and peaks from then on.";
+    if (s_.peak_live_bytes > s_.peak.live_bytes) {
+      text += " Before that live bytes were higher: " + bytes_text(s_.peak_live_bytes);
+      if (s_.folded->peak_step) text += ", in step " + std::to_string(*s_.folded->peak_step);
+      text += ".";
+    }
+    warn(text);
   }
   void warn(const std::string& text) { page_.line((page_.options().unicode ? "⚠ " : "! ") + text, 2, Ink::Warning); }
 
@@ -227,8 +238,10 @@ class TextReport {
     auto const highest = std::max_element(s_.steps.begin(), s_.steps.end(), [](const StepRow& a, const StepRow& b) {
       return a.peak_live_bytes < b.peak_live_bytes;
     });
+    std::uint64_t count = 0;
+    for (StepRow const& row : s_.steps) count += std::max(row.last_step, row.step) - row.step + 1;
     page_.heading("Steps",
-                  count_text(s_.steps.size(), "step", "steps") + ", highest in step " + std::to_string(highest->step));
+                  count_text(count, "step", "steps") + ", highest in step " + std::to_string(highest->step));
     Table table(page_, {{"step", false}, {"peak live"}, {"live at end"}, {"allocations"}, {"time"}});
     auto const most = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page_.options().top, 3));
     std::ptrdiff_t skipped_before = 0;
@@ -241,7 +254,9 @@ class TextReport {
       }
       if (skipped_before > 0) table.row({page_.options().unicode ? "⋮" : "...", "", "", "", ""});
       skipped_before = 0;
-      table.row({std::to_string(i->step), bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
+      std::string const number = std::to_string(i->step);
+      table.row({i->last_step <= i->step ? number : number + "-" + std::to_string(i->last_step),
+                 bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
                  count_text(i->allocations), duration_text(i->end_ns - i->begin_ns)},
                 page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
     }
@@ -318,15 +333,15 @@ std::string text_overview(const std::vector<Summary>& summaries, const TextOptio
   order.reserve(summaries.size());
   for (Summary const& s : summaries) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(),
-                   [](const Summary* a, const Summary* b) { return a->peak.live_bytes > b->peak.live_bytes; });
+                   [](const Summary* a, const Summary* b) { return a->peak_live_bytes > b->peak_live_bytes; });
   Page page(options);
   page.heading(count_text(summaries.size(), "process", "processes"), "the one with the highest peak first");
   Table table(page, {{"trace", false}, {"process"}, {"peak live"}, {"reserved"}, {"lost events"}});
-  std::uint64_t const highest = order.empty() ? 0 : order.front()->peak.live_bytes;
+  std::uint64_t const highest = order.empty() ? 0 : order.front()->peak_live_bytes;
   for (const Summary* s : order)
-    table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak.live_bytes),
+    table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak_live_bytes),
                bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
-              page.bar(s->peak.live_bytes, highest));
+              page.bar(s->peak_live_bytes, highest));
   table.print();
   return page.take();
 }
