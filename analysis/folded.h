@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a trace that was kept at a size: sums over the whole run, and what is known of the time before its window, in which
-// every event is there.
+// Of a trace that was kept at a size: sums over the whole run, and what is known of the time before its window, in
+// which every event is there.
 //
 // Allocations and their bytes are exact, by layer, kind, phase, class and device; what was freed is what was allocated
 // less what is alive. Peaks of the time before the window are known of the run and of each step, not of layers.

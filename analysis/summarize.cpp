@@ -165,8 +165,7 @@ class Answer {
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return layers[a].peak_live > layers[b].peak_live; });
     for (std::uint32_t const i : order) {
-      std::uint64_t const allocations =
-          layer_allocations_.empty() ? layers[i].allocations : layer_allocations_[i];
+      std::uint64_t const allocations = layer_allocations_.empty() ? layers[i].allocations : layer_allocations_[i];
       if (allocations != 0)
         s_.layers.push_back({.name = history_.layers[i],
                              .peak_live_bytes = layers[i].peak_live,

@@ -240,8 +240,7 @@ class TextReport {
     });
     std::uint64_t count = 0;
     for (StepRow const& row : s_.steps) count += std::max(row.last_step, row.step) - row.step + 1;
-    page_.heading("Steps",
-                  count_text(count, "step", "steps") + ", highest in step " + std::to_string(highest->step));
+    page_.heading("Steps", count_text(count, "step", "steps") + ", highest in step " + std::to_string(highest->step));
     Table table(page_, {{"step", false}, {"peak live"}, {"live at end"}, {"allocations"}, {"time"}});
     auto const most = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page_.options().top, 3));
     std::ptrdiff_t skipped_before = 0;
@@ -256,8 +255,8 @@ class TextReport {
       skipped_before = 0;
       std::string const number = std::to_string(i->step);
       table.row({i->last_step <= i->step ? number : number + "-" + std::to_string(i->last_step),
-                 bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
-                 count_text(i->allocations), duration_text(i->end_ns - i->begin_ns)},
+                 bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes), count_text(i->allocations),
+                 duration_text(i->end_ns - i->begin_ns)},
                 page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
     }
     table.print();
