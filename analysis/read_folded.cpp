@@ -2,6 +2,7 @@
 #include "analysis/read_folded.h"
 
 #include <algorithm>
+#include <map>
 
 #include "trace/read/sums.h"
 
@@ -36,12 +37,23 @@ std::vector<SummedRow> rows_of(const trace::Sums& sums, const LayerOf& layer) {
   return rows;
 }
 
-// Rows of several steps end where the window's own begin.
+// Rows of the same steps as one, without those of the window's own.
+std::map<std::uint64_t, trace::StepSum> groups_of(const trace::Sums& sums, const std::set<std::uint64_t>& in_window) {
+  std::map<std::uint64_t, trace::StepSum> groups;
+  for (trace::StepSum const& said : sums.said) {
+    if (said.first == trace::kNoStep || (said.first == said.last && in_window.contains(said.first))) continue;
+    auto const [found, fresh] = groups.try_emplace(trace::first_of_steps(said.first, sums.step_width), said);
+    if (!fresh) merge(found->second, said);
+  }
+  return groups;
+}
+
+// A row of several steps ends where the window's own begin.
 std::vector<EarlierSteps> earlier_of(const trace::Trace& trace, const trace::Sums& sums,
                                      const std::set<std::uint64_t>& in_window) {
   std::vector<EarlierSteps> rows;
-  for (trace::StepSum const& said : sums.said) {
-    if (said.first == trace::kNoStep || in_window.contains(said.first)) continue;
+  for (auto const& [group, said] : groups_of(sums, in_window)) {
+    if (in_window.contains(said.first)) continue;
     auto const next = in_window.upper_bound(said.first);
     std::uint64_t const last = next == in_window.end() ? said.last : std::min<std::uint64_t>(said.last, *next - 1);
     rows.push_back({.first = said.first,

@@ -51,7 +51,8 @@ class Answer {
 
  private:
   Shares shares() const {
-    return {history_.end_ns, std::clamp<std::size_t>(question_.timeline_points, 1, kMostPoints)};
+    return {history_.folded ? history_.folded->begin_ns : 0, history_.end_ns,
+            std::clamp<std::size_t>(question_.timeline_points, 1, kMostPoints)};
   }
 
   void survey() {
@@ -81,6 +82,7 @@ class Answer {
   void fold() {
     Folded const& f = *history_.folded;
     s_.folded.emplace();
+    s_.folded->begin_ns = f.begin_ns;
     s_.folded->until_ns = f.whole_ns;
     s_.folded->failures = f.failures;
     if (!question_.filter.any()) {

@@ -129,6 +129,7 @@ struct Ledger {
 
 // Of a trace that was kept at a size: its earlier events are sums.
 struct FoldedTime {
+  std::uint64_t begin_ns = 0;     // where the events begin
   std::uint64_t until_ns = 0;     // from here on every event is there; peaks, tables and timeline are of that time
   std::uint64_t steps_until = 0;  // rows of Summary::steps that are of the time before
   std::optional<std::uint64_t> peak_step;  // where the peak of the run was in that time, and was in a step

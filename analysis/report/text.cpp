@@ -63,10 +63,12 @@ class TextReport {
     if (!odd.empty()) warn("The trace is not consistent (" + joined(odd, "; ") + ").");
   }
   void folded() {
-    std::string text = "What came before " + duration_text(s_.folded->until_ns) +
-                       " is sums: totals and steps are of the whole run, tables and peaks from then on.";
+    std::uint64_t const end_ns = s_.source.duration_ns, until_ns = s_.folded->until_ns;
+    std::string text = "Of this run the last " + duration_text(std::max(end_ns, until_ns) - until_ns) +
+                       " are there event by event; what came before is sums. Totals and steps are of the whole run, "
+                       "tables, peaks and chart of that last part.";
     if (s_.peak_live_bytes > s_.peak.live_bytes) {
-      text += " Before that live bytes were higher: " + bytes_text(s_.peak_live_bytes);
+      text += " Before it live bytes were higher: " + bytes_text(s_.peak_live_bytes);
       if (s_.folded->peak_step) text += ", in step " + std::to_string(*s_.folded->peak_step);
       text += ".";
     }
@@ -135,7 +137,7 @@ class TextReport {
     figure("requested", p.requested_bytes, "largest " + bytes_text(s_.peak_requested_bytes), "");
     figure("reserved", p.reserved_bytes, "largest " + bytes_text(s_.peak_reserved_bytes), reserved_remark());
     figure("at the end", s_.end_live_bytes, "live", "");
-    page_.chart(s_.timeline, p.time_ns, s_.source.duration_ns);
+    page_.chart(s_.timeline, p.time_ns, {s_.folded ? s_.folded->begin_ns : 0, s_.source.duration_ns});
   }
   void figure(std::string_view name, std::uint64_t bytes, const std::string& more, const std::string& remark) {
     std::string const line = "  " + pad_right(name, 11) + pad_left(bytes_text(bytes), 11) + "   " + pad_right(more, 19);

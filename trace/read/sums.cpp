@@ -64,17 +64,6 @@ std::vector<StepSum> said_by(const Trace& trace) {
   return rows;
 }
 
-void merge_steps(const std::vector<StepSum>& rows, Sums& out) {
-  for (StepSum const& row : rows) out.step_width = std::max(out.step_width, std::min<unsigned>(row.width, 64));
-  std::map<std::uint64_t, StepSum> groups;
-  for (StepSum row : rows) {
-    row.width = out.step_width;
-    auto const [found, fresh] = groups.try_emplace(first_of_steps(row.first, out.step_width), row);
-    if (!fresh) merge(found->second, row);
-  }
-  for (auto const& [group, row] : groups) out.said.push_back(row);
-}
-
 }  // namespace
 
 Sums sum_up(const Trace& trace) {
@@ -88,7 +77,8 @@ Sums sum_up(const Trace& trace) {
     Summing(sink, trace.chunk_head(i)).read(slots.data(), slots.data() + slots.size());
   }
   sink.give(out);
-  merge_steps(said_by(trace), out);
+  out.said = said_by(trace);
+  for (StepSum const& row : out.said) out.step_width = std::max(out.step_width, std::min<unsigned>(row.width, 64));
   return out;
 }
 

@@ -12,8 +12,8 @@ namespace tidemark::trace {
 struct Sums {
   unsigned width = 0;     // rows are of 2^width steps each
   std::vector<Sum> rows;  // each key once; without rows of nothing
-  // Steps, by number: what a ring says of them, in rows of 2^step_width, and what the events do that are still there.
-  // Their sum is all there is. What is before the first step comes last, as kNoStep.
+  // Steps: what a ring says of them, in rows of up to 2^step_width, and by number what the events come to that are
+  // still there. Their sum is all there is. What is before the first step is of kNoStep.
   unsigned step_width = 0;
   std::vector<StepSum> said, counted;
 };
