@@ -189,7 +189,8 @@ Json report_of(const Summary& s, const JsonOptions& o) {
                    {"driver_allocations", s.totals.driver_allocations},
                    {"driver_frees", s.totals.driver_frees}};
   if (s.folded)
-    out["folded"] = {{"until_ns", s.folded->until_ns},
+    out["folded"] = {{"begin_ns", s.folded->begin_ns},
+                     {"until_ns", s.folded->until_ns},
                      {"step_rows", s.folded->steps_until},
                      {"peak_step", or_null(s.folded->peak_step)}};
   out["peak"] = anatomy_of(s.peak, o);
