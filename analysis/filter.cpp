@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/filter.h"
 
+#include <algorithm>
+
 namespace tidemark::analysis {
 
 // After a mismatch the latest star takes one character more: no recursion, so no glob makes it slow.
@@ -34,6 +36,19 @@ bool Selection::where(const Block& b) const {
   if (!layers_[b.layer] || !on_device(b.device)) return false;
   if (filter_.phase && *filter_.phase != b.phase) return false;
   return !filter_.step || (b.step != kNoStep && history_.steps[b.step].step == *filter_.step);
+}
+
+bool Selection::can_sum() const {
+  if (!history_.folded || !filter_.step) return history_.folded.has_value();
+  auto const& sums = history_.folded->sums;
+  return std::all_of(sums.begin(), sums.end(), [](const SummedRow& r) { return r.width == 0; });
+}
+
+bool Selection::operator()(const SummedRow& r) const {
+  if (!trace::on_device(r.block_class) && r.block_class != trace::Class::Tensor) return false;
+  if (!layers_[r.layer] || !on_device(r.device)) return false;
+  if (filter_.kind && *filter_.kind != r.kind) return false;
+  return (!filter_.phase || *filter_.phase == r.phase) && (!filter_.step || *filter_.step == r.step);
 }
 
 }  // namespace tidemark::analysis

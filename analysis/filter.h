@@ -35,6 +35,9 @@ class Selection {
   bool operator()(const Block& b, trace::Kind kind) const {
     return counts_in_live(b) && (all_ || (where(b) && (!filter_.kind || *filter_.kind == kind)));
   }
+  // Sums of many steps cannot tell one of them: then they say nothing.
+  bool can_sum() const;
+  bool operator()(const SummedRow& row) const;
   bool on_device(std::uint8_t device) const { return !filter_.device || *filter_.device == device; }
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analysis/read_folded.h"
 #include "analysis/tensors.h"
 
 namespace tidemark::analysis {
@@ -50,10 +51,15 @@ class Builder {
 
   History build() {
     trace::Ordered ordered(trace_);
-    for (trace::OrderedEvent e; ordered.next(e);) apply(e);
+    for (trace::OrderedEvent e; ordered.next(e);) {
+      if (base_ != nullptr && !h_.folded && e.event.ticks >= base_->begin_ticks) begin_window();
+      apply(e);
+    }
+    if (base_ != nullptr && !h_.folded) begin_window();
     h_.oddities = ordered.oddities();
     auto const& clock = trace_.header().latest;
     h_.end_ns = std::max(now_, trace_.nanoseconds(clock.ticks));
+    if (h_.folded) fold();
     return std::move(h_);
   }
 
@@ -94,6 +100,34 @@ class Builder {
   }
   std::uint32_t step() const { return h_.steps.empty() ? kNoStep : static_cast<std::uint32_t>(h_.steps.size() - 1); }
 
+  // All that was alive is there; from now on things happen.
+  void begin_window() {
+    h_.folded.emplace();
+    h_.folded->begin_ns = trace_.nanoseconds(base_->begin_ticks);
+    h_.folded->whole_ns = trace_.nanoseconds(base_->end_ticks);
+    h_.folded->changes = at();
+    h_.folded->steps = h_.steps.size();
+    if (base_->step != trace::kNoStep)
+      h_.steps.push_back({.step = base_->step, .at = at(), .time_ns = h_.folded->begin_ns});
+  }
+
+  void fold() {
+    std::set<std::uint64_t> began;
+    for (std::size_t i = h_.folded->steps + (base_->step != trace::kNoStep); i < h_.steps.size(); ++i)
+      began.insert(h_.steps[i].step);
+    read_folded(
+        trace_, began, [this](std::uint32_t path) { return layer(path); }, *h_.folded);
+  }
+
+  // Before a window steps are marked by what is left of them.
+  std::uint32_t step_of(const Event& e) {
+    if (e.type != Event::Type::Live) return step();
+    if (e.context.stepped == 0) return kNoStep;
+    if (h_.steps.empty() || h_.steps.back().step != e.context.step)
+      h_.steps.push_back({.step = e.context.step, .at = at(), .time_ns = now_});
+    return step();
+  }
+
   void on_alloc(const trace::OrderedEvent& o) {
     Event const& e = o.event;
     if (o.block >= kMostBlocks) {
@@ -111,11 +145,14 @@ class Builder {
                          .born_ns = now_,
                          .layer = layer(e.context.scope),
                          .stack = stack(e.context.stack),
-                         .step = step(),
+                         .step = step_of(e),
+                         .name = string(e.name),
                          .thread = e.context.thread,
                          .stream = e.context.stream,
                          .block_class = e.block_class,
                          .phase = static_cast<trace::Phase>(e.context.phase),
+                         .kind = known(e.kind),
+                         .kind_source = e.kind == trace::Kind::Other ? KindSource::None : KindSource::Given,
                          .device = e.context.device,
                          .observed = e.generation == 0});
     auto const block = static_cast<std::uint32_t>(o.block);
@@ -185,6 +222,7 @@ class Builder {
   }
 
   const trace::Trace& trace_;
+  const trace::Base* base_ = trace_.past().base();
   History h_;
   Dense layer_ids_, name_ids_;
   std::unordered_map<std::uint32_t, std::uint32_t> stack_ids_;

@@ -11,10 +11,12 @@
 // Plain data, made once and then read by any number of threads.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/folded.h"
 #include "base/bytes.h"
 #include "trace/format/words.h"
 #include "trace/read/ordered.h"
@@ -115,6 +117,9 @@ struct History {
   std::uint64_t implausible_sizes = 0;  // blocks larger than any device: counted as empty
   std::uint64_t left_out = 0;           // events beyond what a table of this kind holds
   std::uint64_t end_ns = 0;
+  // Of a trace that was kept at a size, once events of it were folded. Then the history begins with the births of all
+  // that was alive.
+  std::optional<Folded> folded;
 
   std::uint64_t time_of(Change c) const { return c.freed ? blocks[c.block].died_ns : blocks[c.block].born_ns; }
 };

@@ -33,6 +33,7 @@ class Answer {
 
   Result<Summary> give() {
     survey();
+    if (history_.folded) fold();
     dissect_peak();
     if (auto other = dissect_other(); !other.ok()) return other.error();
     if (question_.named_stacks != 0) stacks();
@@ -41,6 +42,7 @@ class Answer {
     failure_rows();
     s_.classes = class_rows(history_, selection_);
     count_driver_calls();
+    if (history_.folded) name_folded_peak();
     ledger();
     s_.filter = in_words(question_.filter);
     s_.partial = question_.filter.partial();
@@ -49,7 +51,8 @@ class Answer {
 
  private:
   Shares shares() const {
-    return {history_.end_ns, std::clamp<std::size_t>(question_.timeline_points, 1, kMostPoints)};
+    return {history_.folded ? history_.folded->begin_ns : 0, history_.end_ns,
+            std::clamp<std::size_t>(question_.timeline_points, 1, kMostPoints)};
   }
 
   void survey() {
@@ -60,6 +63,7 @@ class Answer {
     Walked const end = walk(history_, selection_, baselines_, kEnd, observers);
     if (question_.timeline_points != 0) s_.timeline = timeline.finish();
     s_.totals = peak_.totals();
+    s_.peak_live_bytes = peak_.peak().live_bytes;
     s_.peak_requested_bytes = peak_.requested_bytes();
     s_.peak_reserved_bytes = peak_.reserved_bytes();
     s_.end_live_bytes = end.account.live_bytes;
@@ -67,6 +71,48 @@ class Answer {
     std::erase_if(s_.devices,
                   [&](const DeviceRow& d) { return !selection_.on_device(static_cast<std::uint8_t>(d.number)); });
     s_.reserved_from_driver = end.reserved_source == ReservedSource::Driver;
+  }
+
+  // A row of sums for a block by itself: where a framework's memory holds tensors only those count.
+  static SummedRow row_of(const Block& b) {
+    return {.layer = b.layer, .block_class = b.block_class, .phase = b.phase, .kind = b.kind, .device = b.device};
+  }
+
+  // Sums of a trace that was kept at a size are of the whole run, also of what is no longer there.
+  void fold() {
+    Folded const& f = *history_.folded;
+    s_.folded.emplace();
+    s_.folded->begin_ns = f.begin_ns;
+    s_.folded->until_ns = f.whole_ns;
+    s_.folded->failures = f.failures;
+    if (!question_.filter.any()) {
+      s_.peak_live_bytes = std::max(s_.peak_live_bytes, f.peak_live_bytes);
+      s_.peak_requested_bytes = std::max(s_.peak_requested_bytes, f.peak_requested_bytes);
+      s_.peak_reserved_bytes = std::max(s_.peak_reserved_bytes, f.peak_reserved_bytes);
+    }
+    if (!selection_.can_sum()) {
+      s_.totals.allocations = peak_.alive() + s_.totals.frees;  // those that were seen
+      return;
+    }
+    layer_allocations_.assign(history_.layers.size(), 0);
+    s_.totals = {};
+    auto const add = [this](const SummedRow& row, std::uint64_t allocations, std::uint64_t requested_bytes) {
+      if (!selection_(row)) return;
+      s_.totals.allocations += allocations;
+      s_.totals.requested_bytes += requested_bytes;
+      layer_allocations_[row.layer] += allocations;
+    };
+    for (SummedRow const& row : f.sums) add(row, row.allocations, row.requested_bytes);
+    for (Block const& b : history_.blocks)
+      if (b.holds_tensors && trace::on_device(b.block_class)) add(row_of(b), ~std::uint64_t{0}, 0 - b.size_bytes);
+    s_.totals.frees = s_.totals.allocations - std::min(s_.totals.allocations, peak_.alive());
+  }
+
+  // In which of the earlier steps the peak of the run was, if it was in one.
+  void name_folded_peak() {
+    if (s_.peak_live_bytes <= s_.peak.live_bytes) return;
+    for (EarlierSteps const& row : history_.folded->earlier)
+      if (row.peak_live_bytes >= s_.peak_live_bytes) s_.folded->peak_step = row.first;
   }
 
   static Instant instant_of(const Account& a) { return {.at = a.at, .retags = a.retags, .time_ns = a.time_ns}; }
@@ -83,17 +129,18 @@ class Answer {
   Result<void> dissect_other() {
     if (question_.at_step) {
       const StepPeaks::Step* found = nullptr;
-      for (std::size_t i = 0; i < history_.steps.size(); ++i)
+      for (std::size_t i = first_mark(); i < history_.steps.size(); ++i)
         if (history_.steps[i].step == *question_.at_step) found = &steps_.steps()[i];
       if (found == nullptr)
         return Error{Errc::InvalidArgument, s_.source.path + ": no step " + std::to_string(*question_.at_step),
                      steps_hint()};
       s_.at = dissect_at(instant_of(found->peak));
     } else if (question_.at_ns) {
+      // The earliest that there is.
+      std::uint64_t const at_ns = std::max(*question_.at_ns, history_.folded ? history_.folded->begin_ns : 0);
       auto const later = [this](std::uint64_t ns, Change c) { return ns < history_.time_of(c); };
-      auto const end = std::upper_bound(history_.changes.begin(), history_.changes.end(), *question_.at_ns, later);
-      s_.at =
-          dissect_at({.at = static_cast<std::uint64_t>(end - history_.changes.begin()), .time_ns = *question_.at_ns});
+      auto const end = std::upper_bound(history_.changes.begin(), history_.changes.end(), at_ns, later);
+      s_.at = dissect_at({.at = static_cast<std::uint64_t>(end - history_.changes.begin()), .time_ns = at_ns});
     }
     return {};
   }
@@ -105,10 +152,13 @@ class Answer {
   }
 
   std::string steps_hint() const {
-    if (history_.steps.empty()) return "the program marked no steps (tidemark_step in tidemark/tidemark.h)";
-    return "the trace has steps " + std::to_string(history_.steps.front().step) + " to " +
-           std::to_string(history_.steps.back().step);
+    if (first_mark() == history_.steps.size())
+      return "the program marked no steps (tidemark_step in tidemark/tidemark.h)";
+    return "the trace has steps " + std::to_string(history_.steps[first_mark()].step) + " to " +
+           std::to_string(history_.steps.back().step) + (history_.folded ? "; what came before is sums" : "");
   }
+  // The first step of which there is more than what was left of it.
+  std::size_t first_mark() const { return history_.folded ? history_.folded->steps : 0; }
 
   void layer_rows() {
     auto const& layers = layers_.layers();
@@ -116,12 +166,14 @@ class Answer {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return layers[a].peak_live > layers[b].peak_live; });
-    for (std::uint32_t const i : order)
-      if (layers[i].allocations != 0)
+    for (std::uint32_t const i : order) {
+      std::uint64_t const allocations = layer_allocations_.empty() ? layers[i].allocations : layer_allocations_[i];
+      if (allocations != 0)
         s_.layers.push_back({.name = history_.layers[i],
                              .peak_live_bytes = layers[i].peak_live,
                              .peak_activation_bytes = layers[i].peak_activation,
-                             .allocations = layers[i].allocations});
+                             .allocations = allocations});
+    }
     if (question_.layer_timelines) layer_timelines(order);
   }
 
@@ -142,15 +194,37 @@ class Answer {
   }
 
   void step_rows() {
-    for (std::size_t i = 0; i < history_.steps.size(); ++i) {
+    std::size_t begin = first_mark();
+    // Of blocks that are selected by what they are, a step's figures do not tell.
+    if (history_.folded && !question_.filter.any()) {
+      for (EarlierSteps const& e : history_.folded->earlier)
+        s_.steps.push_back({.step = e.first,
+                            .last_step = e.last,
+                            .begin_ns = e.begin_ns,
+                            .end_ns = e.end_ns,
+                            .peak_live_bytes = e.peak_live_bytes,
+                            .end_live_bytes = e.end_live_bytes,
+                            .allocations = e.allocations});
+      // The one that ran when the events begin is among them.
+      if (begin < history_.steps.size() && began_before(history_.steps[begin].step)) ++begin;
+      s_.folded->steps_until = s_.steps.size();
+    }
+    for (std::size_t i = begin; i < history_.steps.size(); ++i) {
       StepPeaks::Step const& step = steps_.steps()[i];
       s_.steps.push_back({.step = history_.steps[i].step,
+                          .last_step = history_.steps[i].step,
                           .begin_ns = history_.steps[i].time_ns,
                           .end_ns = i + 1 < history_.steps.size() ? history_.steps[i + 1].time_ns : history_.end_ns,
                           .peak_live_bytes = step.peak.live_bytes,
                           .end_live_bytes = step.end_live,
                           .allocations = step.allocations});
     }
+  }
+
+  bool began_before(std::uint64_t step) const {
+    auto const& rows = history_.folded->earlier;
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const EarlierSteps& r) { return r.first <= step && step <= r.last; });
   }
 
   void failure_rows() {
@@ -173,10 +247,20 @@ class Answer {
   // which is written after each call that changed it.
   void count_driver_calls() {
     Totals& t = s_.totals;
+    t.driver_allocations = t.driver_frees = 0;
+    std::uint64_t alive = 0;
     for (Block const& b : history_.blocks) {
       if (!b.observed || !trace::on_device(b.block_class) || !selection_.on_device(b.device)) continue;
       ++t.driver_allocations;
       if (b.died_ns != kNever) ++t.driver_frees;
+      alive += b.died_ns == kNever;
+    }
+    if (history_.folded) {
+      t.driver_allocations = 0;
+      for (SummedRow const& row : history_.folded->sums)
+        if (row.observed && trace::on_device(row.block_class) && selection_.on_device(row.device))
+          t.driver_allocations += row.allocations;
+      t.driver_frees = t.driver_allocations - std::min(t.driver_allocations, alive);
     }
     if (s_.source.mode != "cache") return;
     std::uint64_t more = 0, less = 0;
@@ -233,6 +317,7 @@ class Answer {
   PeakFinder peak_;
   LayerPeaks layers_;
   StepPeaks steps_;
+  std::vector<std::uint64_t> layer_allocations_;  // of the whole run, where events were folded
   Summary s_;
 };
 

@@ -57,6 +57,7 @@ struct LayerRow {
 
 struct StepRow {
   std::uint64_t step = 0;
+  std::uint64_t last_step = 0;  // the same, but where a trace that was kept at a size has several as one
   std::uint64_t begin_ns = 0, end_ns = 0;
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t end_live_bytes = 0;
@@ -126,14 +127,25 @@ struct Ledger {
   std::uint64_t cached_bytes = 0;
 };
 
+// Of a trace that was kept at a size: its earlier events are sums.
+struct FoldedTime {
+  std::uint64_t begin_ns = 0;     // where the events begin
+  std::uint64_t until_ns = 0;     // from here on every event is there; peaks, tables and timeline are of that time
+  std::uint64_t steps_until = 0;  // rows of Summary::steps that are of the time before
+  std::optional<std::uint64_t> peak_step;  // where the peak of the run was in that time, and was in a step
+  std::uint64_t failures = 0;              // of the whole run
+};
+
 struct Summary {
   Source source;
   std::vector<DeviceRow> devices;
   Totals totals;
   bool reserved_from_driver = false;
+  std::optional<FoldedTime> folded;
   Anatomy peak;               // the instant of largest live bytes
   std::optional<Anatomy> at;  // another instant, where one was asked for
-  std::uint64_t peak_requested_bytes = 0, peak_reserved_bytes = 0, end_live_bytes = 0;
+  // Of the whole run.
+  std::uint64_t peak_live_bytes = 0, peak_requested_bytes = 0, peak_reserved_bytes = 0, end_live_bytes = 0;
   std::vector<LayerRow> layers;  // by peak
   std::vector<StepRow> steps;
   std::vector<ClassRow> classes;

@@ -22,10 +22,12 @@ class PeakFinder : public Observer {
   std::uint64_t requested_bytes() const { return requested_; }
   std::uint64_t reserved_bytes() const { return reserved_; }
   const Totals& totals() const { return totals_; }
+  // Blocks at the end.
+  std::uint64_t alive() const { return totals_.allocations + found_ - totals_.frees; }
 
  private:
   Account peak_;
-  std::uint64_t requested_ = 0, reserved_ = 0;
+  std::uint64_t requested_ = 0, reserved_ = 0, found_ = 0;
   Totals totals_;
 };
 
@@ -53,8 +55,11 @@ class StepPeaks : public Observer {
     std::uint64_t allocations = 0;
   };
   explicit StepPeaks(std::size_t count) { steps_.reserve(count); }
-  void enter(const Block&, trace::Kind, Why why) override {
-    if (!steps_.empty() && why == Why::Born) ++steps_.back().allocations;
+  void enter(const Block& b, trace::Kind, Why why) override {
+    if (b.step < steps_.size() && why != Why::Found) ++steps_[b.step].allocations;
+  }
+  void leave(const Block& b, trace::Kind, Why why) override {
+    if (b.step < steps_.size() && why == Why::Renamed) --steps_[b.step].allocations;
   }
   void step_begins(const Account& a, std::uint32_t) override;
   void settled(const Account& a) override;

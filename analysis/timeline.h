@@ -17,19 +17,22 @@ inline constexpr std::size_t kMostPoints = 4096;
 // trace.
 class Shares {
  public:
-  Shares(std::uint64_t end_ns, std::size_t count) : count_(count), span_ns_(std::min(end_ns, kNever - 1) + 1) {}
+  Shares(std::uint64_t end_ns, std::size_t count) : Shares(0, end_ns, count) {}
+  Shares(std::uint64_t begin_ns, std::uint64_t end_ns, std::size_t count)
+      : count_(count), begin_ns_(begin_ns), span_ns_(std::min(std::max(end_ns, begin_ns) - begin_ns, kNever - 1) + 1) {}
   std::size_t count() const { return count_; }
   std::size_t of(std::uint64_t time_ns) const {
-    return std::min(static_cast<std::size_t>(Wide{time_ns} * count_ / span_ns_), count_ - 1);
+    std::uint64_t const since_ns = std::max(time_ns, begin_ns_) - begin_ns_;
+    return std::min(static_cast<std::size_t>(Wide{since_ns} * count_ / span_ns_), count_ - 1);
   }
   std::uint64_t begin_ns(std::size_t share) const {
-    return static_cast<std::uint64_t>((Wide{share} * span_ns_ + count_ - 1) / count_);
+    return begin_ns_ + static_cast<std::uint64_t>((Wide{share} * span_ns_ + count_ - 1) / count_);
   }
 
  private:
   using Wide = unsigned __int128;
   std::size_t count_;
-  std::uint64_t span_ns_;
+  std::uint64_t begin_ns_, span_ns_;
 };
 
 class Timeline : public Observer {

@@ -16,7 +16,8 @@ class Walk {
         selection_(selection),
         reserved_(history, selection, baselines),
         until_(until),
-        observers_(observers) {}
+        observers_(observers),
+        found_(history.folded ? history.folded->changes : 0) {}
 
   Walked run() {
     marks();
@@ -55,13 +56,13 @@ class Walk {
       if (c.freed)
         leave(b, kind, Why::Freed);
       else
-        enter(b, kind, Why::Born);
+        enter(b, kind, a_.at <= found_ ? Why::Found : Why::Born);
     }
     if (c.freed)
       reserved_.died(b);
     else
       reserved_.born(b);
-    a_.time_ns = h_.time_of(c);
+    a_.time_ns = a_.at == found_ ? h_.folded->begin_ns : h_.time_of(c);
     a_.reserved_bytes = reserved_.bytes();
     settled();
   }
@@ -92,6 +93,7 @@ class Walk {
     for (Observer* const o : observers_) o->leave(b, kind, why);
   }
   void settled() {
+    if (a_.at < found_) return;  // what was found, was there at once
     for (Observer* const o : observers_) o->settled(a_);
   }
 
@@ -100,6 +102,7 @@ class Walk {
   Reserved reserved_;
   Instant until_;
   std::span<Observer* const> observers_;
+  std::uint64_t found_;  // changes that are none: what was alive when the events begin
   Account a_;
   std::size_t step_ = 0, sample_ = 0;
   std::unordered_map<std::uint32_t, trace::Kind> kinds_;  // of blocks that were called something else meanwhile

@@ -24,7 +24,8 @@ struct Account {
 
 class Observer {
  public:
-  enum class Why : std::uint8_t { Born, Freed, Renamed };
+  // Found: alive when the events begin.
+  enum class Why : std::uint8_t { Born, Found, Freed, Renamed };
   virtual ~Observer() = default;
   virtual void enter(const Block&, trace::Kind, Why) {}
   virtual void leave(const Block&, trace::Kind, Why) {}

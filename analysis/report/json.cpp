@@ -127,12 +127,14 @@ Json layer_of(const LayerRow& l, bool timeline) {
 }
 
 Json step_of(const StepRow& s) {
-  return {{"step", s.step},
-          {"peak_live_bytes", s.peak_live_bytes},
-          {"end_live_bytes", s.end_live_bytes},
-          {"begin_ns", s.begin_ns},
-          {"end_ns", s.end_ns},
-          {"allocations", s.allocations}};
+  Json out{{"step", s.step},
+           {"peak_live_bytes", s.peak_live_bytes},
+           {"end_live_bytes", s.end_live_bytes},
+           {"begin_ns", s.begin_ns},
+           {"end_ns", s.end_ns},
+           {"allocations", s.allocations}};
+  if (s.last_step > s.step) out["last_step"] = s.last_step;
+  return out;
 }
 
 // Those that everybody asks for are always there.
@@ -150,11 +152,12 @@ Json failure_of(const FailureRow& f) {
 }
 
 // The last failure is the one that the program met its end with; the others are beside it.
-Json oom_of(const std::vector<FailureRow>& rows) {
+Json oom_of(const Summary& s) {
   constexpr std::size_t kMost = 100;
+  auto const& rows = s.failures;
   if (rows.empty()) return nullptr;
   Json out = failure_of(rows.back());
-  out["count"] = rows.size();
+  out["count"] = s.folded ? std::max<std::uint64_t>(rows.size(), s.folded->failures) : rows.size();
   out["failures"] = list(rows, std::min(rows.size(), kMost), failure_of);
   return out;
 }
@@ -185,8 +188,14 @@ Json report_of(const Summary& s, const JsonOptions& o) {
                    {"requested_bytes", s.totals.requested_bytes},
                    {"driver_allocations", s.totals.driver_allocations},
                    {"driver_frees", s.totals.driver_frees}};
+  if (s.folded)
+    out["folded"] = {{"begin_ns", s.folded->begin_ns},
+                     {"until_ns", s.folded->until_ns},
+                     {"step_rows", s.folded->steps_until},
+                     {"peak_step", or_null(s.folded->peak_step)}};
   out["peak"] = anatomy_of(s.peak, o);
   if (s.at) out["at"] = anatomy_of(*s.at, o);
+  out["peak_live_bytes"] = s.peak_live_bytes;
   out["peak_requested_bytes"] = s.peak_requested_bytes;
   out["peak_reserved_bytes"] = s.peak_reserved_bytes;
   out["reserved_source"] = s.reserved_from_driver ? "driver" : "live";
@@ -196,7 +205,7 @@ Json report_of(const Summary& s, const JsonOptions& o) {
   out["classes"] = classes_of(s.classes);
   out["fragmentation"] = fragmentation_of(s);
   out["leaks"] = nullptr;
-  out["oom"] = oom_of(s.failures);
+  out["oom"] = oom_of(s);
   out["ledger"] = s.partial ? Json(nullptr) : ledger_of(s.ledger);
   if (!s.filter.empty()) out["filter"] = s.filter;
   if (o.timeline)
@@ -220,7 +229,7 @@ std::string json_report(const Summary& summary, const JsonOptions& options) {
 
 std::string json_overview(const std::vector<Summary>& summaries, const JsonOptions& options) {
   auto const highest = std::max_element(summaries.begin(), summaries.end(), [](const Summary& a, const Summary& b) {
-    return a.peak.live_bytes < b.peak.live_bytes;
+    return a.peak_live_bytes < b.peak_live_bytes;
   });
   Json out{{"tidemark", version()},
            {"processes", summaries.size()},

@@ -116,7 +116,7 @@ std::string Page::chart_row(const std::vector<TimelinePoint>& points, std::size_
   return line + in(ink, run);
 }
 
-void Page::chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, std::uint64_t end_ns) {
+void Page::chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, Span span) {
   std::uint64_t top = 0;
   for (TimelinePoint const& p : points) top = std::max(top, p.reserved_bytes);
   if (points.size() < 2 || points.size() > chart_points(o_) || top == 0) return;
@@ -125,18 +125,21 @@ void Page::chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns
     std::string const label = row + 1 == kChartRows ? bytes_text(top) : row == 0 ? "0" : "";
     raw(pad_left(label, kLabel - 1) + (o_.unicode ? " │" : " |") + chart_row(points, row, top));
   }
-  chart_axis(points.size(), peak_ns, end_ns);
+  chart_axis(points.size(), peak_ns, span);
 }
 
 // The peak's place, the beginning and the end.
-void Page::chart_axis(std::size_t points, std::uint64_t peak_ns, std::uint64_t end_ns) {
-  double const share = end_ns == 0 ? 0 : static_cast<double>(peak_ns) / static_cast<double>(end_ns);
+void Page::chart_axis(std::size_t points, std::uint64_t peak_ns, Span span) {
+  std::uint64_t const length_ns = std::max(span.end_ns, span.begin_ns) - span.begin_ns;
+  std::uint64_t const since_ns = std::max(peak_ns, span.begin_ns) - span.begin_ns;
+  double const share = length_ns == 0 ? 0 : static_cast<double>(since_ns) / static_cast<double>(length_ns);
   auto const place = std::min(points - 1, static_cast<std::size_t>(share * static_cast<double>(points)));
   std::string const mark = o_.unicode ? "▲" : "^", when = "peak at " + duration_text(peak_ns);
   bool const fits = place + 2 + when.size() <= points;
   std::size_t const before = kLabel + 1 + place;
   raw(in(Ink::Dim, fits ? std::string(before, ' ') + mark + " " + when : pad_left(when + " " + mark, before + 1)));
-  std::string const begin = "0 s", end = duration_text(end_ns);
+  std::string const begin = span.begin_ns == 0 ? "0 s" : "the last " + duration_text(length_ns);
+  std::string const end = duration_text(span.end_ns);
   std::string const legend = o_.unicode ? "█ live  ░ reserved" : "# live  . reserved";
   std::size_t const room = points - std::min(points, begin.size() + end.size());
   std::size_t const space = columns(legend) + 4 <= room ? (room - columns(legend)) / 2 : room;

@@ -29,14 +29,17 @@ class Page {
   std::string bar(std::uint64_t part, std::uint64_t whole) const;
   std::size_t bar_width() const;
   // Live bytes as a filled area, reserved bytes as a shade behind it.
-  void chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, std::uint64_t end_ns);
+  struct Span {
+    std::uint64_t begin_ns = 0, end_ns = 0;
+  };
+  void chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, Span span);
   // Points that a chart has room for.
   static std::size_t chart_points(const TextOptions& options);
   std::string take() { return std::move(out_); }
 
  private:
   std::string chart_row(const std::vector<TimelinePoint>& points, std::size_t row, std::uint64_t top) const;
-  void chart_axis(std::size_t points, std::uint64_t peak_ns, std::uint64_t end_ns);
+  void chart_axis(std::size_t points, std::uint64_t peak_ns, Span span);
 
   TextOptions o_;
   std::string out_;

@@ -57,9 +57,22 @@ class TextReport {
       warn("The program was killed, or still runs: this is the account up to its last recorded event.");
     if (s_.source.state == Source::State::Stopped)
       warn("Recording ended before the program did: what came later is not in this trace.");
+    if (s_.folded) folded();
     std::vector<std::string> odd;
     for (auto const& [what, count] : s_.source.oddities) odd.push_back(what + ": " + count_text(count));
     if (!odd.empty()) warn("The trace is not consistent (" + joined(odd, "; ") + ").");
+  }
+  void folded() {
+    std::uint64_t const end_ns = s_.source.duration_ns, until_ns = s_.folded->until_ns;
+    std::string text = "Of this run the last " + duration_text(std::max(end_ns, until_ns) - until_ns) +
+                       " are there event by event; what came before is sums. Totals and steps are of the whole run, "
+                       "tables, peaks and chart of that last part.";
+    if (s_.peak_live_bytes > s_.peak.live_bytes) {
+      text += " Before it live bytes were higher: " + bytes_text(s_.peak_live_bytes);
+      if (s_.folded->peak_step) text += ", in step " + std::to_string(*s_.folded->peak_step);
+      text += ".";
+    }
+    warn(text);
   }
   void warn(const std::string& text) { page_.line((page_.options().unicode ? "⚠ " : "! ") + text, 2, Ink::Warning); }
 
@@ -124,7 +137,7 @@ class TextReport {
     figure("requested", p.requested_bytes, "largest " + bytes_text(s_.peak_requested_bytes), "");
     figure("reserved", p.reserved_bytes, "largest " + bytes_text(s_.peak_reserved_bytes), reserved_remark());
     figure("at the end", s_.end_live_bytes, "live", "");
-    page_.chart(s_.timeline, p.time_ns, s_.source.duration_ns);
+    page_.chart(s_.timeline, p.time_ns, {s_.folded ? s_.folded->begin_ns : 0, s_.source.duration_ns});
   }
   void figure(std::string_view name, std::uint64_t bytes, const std::string& more, const std::string& remark) {
     std::string const line = "  " + pad_right(name, 11) + pad_left(bytes_text(bytes), 11) + "   " + pad_right(more, 19);
@@ -227,8 +240,9 @@ class TextReport {
     auto const highest = std::max_element(s_.steps.begin(), s_.steps.end(), [](const StepRow& a, const StepRow& b) {
       return a.peak_live_bytes < b.peak_live_bytes;
     });
-    page_.heading("Steps",
-                  count_text(s_.steps.size(), "step", "steps") + ", highest in step " + std::to_string(highest->step));
+    std::uint64_t count = 0;
+    for (StepRow const& row : s_.steps) count += std::max(row.last_step, row.step) - row.step + 1;
+    page_.heading("Steps", count_text(count, "step", "steps") + ", highest in step " + std::to_string(highest->step));
     Table table(page_, {{"step", false}, {"peak live"}, {"live at end"}, {"allocations"}, {"time"}});
     auto const most = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page_.options().top, 3));
     std::ptrdiff_t skipped_before = 0;
@@ -241,8 +255,10 @@ class TextReport {
       }
       if (skipped_before > 0) table.row({page_.options().unicode ? "⋮" : "...", "", "", "", ""});
       skipped_before = 0;
-      table.row({std::to_string(i->step), bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes),
-                 count_text(i->allocations), duration_text(i->end_ns - i->begin_ns)},
+      std::string const number = std::to_string(i->step);
+      table.row({i->last_step <= i->step ? number : number + "-" + std::to_string(i->last_step),
+                 bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes), count_text(i->allocations),
+                 duration_text(i->end_ns - i->begin_ns)},
                 page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
     }
     table.print();
@@ -318,15 +334,15 @@ std::string text_overview(const std::vector<Summary>& summaries, const TextOptio
   order.reserve(summaries.size());
   for (Summary const& s : summaries) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(),
-                   [](const Summary* a, const Summary* b) { return a->peak.live_bytes > b->peak.live_bytes; });
+                   [](const Summary* a, const Summary* b) { return a->peak_live_bytes > b->peak_live_bytes; });
   Page page(options);
   page.heading(count_text(summaries.size(), "process", "processes"), "the one with the highest peak first");
   Table table(page, {{"trace", false}, {"process"}, {"peak live"}, {"reserved"}, {"lost events"}});
-  std::uint64_t const highest = order.empty() ? 0 : order.front()->peak.live_bytes;
+  std::uint64_t const highest = order.empty() ? 0 : order.front()->peak_live_bytes;
   for (const Summary* s : order)
-    table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak.live_bytes),
+    table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak_live_bytes),
                bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
-              page.bar(s->peak.live_bytes, highest));
+              page.bar(s->peak_live_bytes, highest));
   table.print();
   return page.take();
 }

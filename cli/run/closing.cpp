@@ -45,8 +45,11 @@ std::string whole_summary(const trace::Trace& trace) {
   if (summary->source.lost_events != 0)
     text +=
         fmt::format("  {} events could not be recorded: the figures are lower bounds\n", summary->source.lost_events);
-  text += fmt::format("  peak live {}, reserved {}: {}\n", format_bytes({peak.live_bytes}),
-                      format_bytes({summary->peak_reserved_bytes}), place_of(peak));
+  std::string const reserved = format_bytes({summary->peak_reserved_bytes});
+  if (summary->peak_live_bytes > peak.live_bytes)
+    text += fmt::format("  peak live {}, reserved {}; of the events that were kept:\n",
+                        format_bytes({summary->peak_live_bytes}), reserved);
+  text += fmt::format("  peak live {}, reserved {}: {}\n", format_bytes({peak.live_bytes}), reserved, place_of(peak));
   if (peak.by_layer.size() > 1) text += layers_of(peak);
   if (!summary->failures.empty())
     text += fmt::format("  {} allocations failed for lack of memory\n", summary->failures.size());

@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .header_bytes = sizeof(FileHeader), .chunks = 3, .clock = ClockKind::Tsc, .ticks_per_second = 2'000'000'000};
   new (at + kChunkBytes) ChunkHeader{.magic = kChunkMagic, .kind = ChunkKind::Shared, .sequence = 1};
   new (at + 2 * kChunkBytes) ChunkHeader{.magic = kChunkMagic, .kind = ChunkKind::Events, .sequence = 2};
-  mix(at, cut(input, sizeof(FileHeader)));
+  mix(at, cut(input, kHeaderBytesWithoutRing));
   mix(at + kChunkBytes, cut(input, 32));
   mix(at + 2 * kChunkBytes, cut(input, 32));
   Bytes const names = cut(input, std::min(input.size() / 2 / kSlotBytes * kSlotBytes, kChunkSlots * kSlotBytes));

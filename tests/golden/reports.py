@@ -26,6 +26,8 @@ CASES = {
     "oom.txt": ["oom.tide"],
     "oom.json": ["oom.tide", "--format", "json", "--top", "1"],
     "framework.txt": ["framework.tide"],
+    "ringed.txt": ["ringed.tide"],
+    "ringed.json": ["ringed.tide", "--format", "json", "--top", "2"],
     "several.txt": ["training.tide", "oom.tide"],
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/sample_traces.h"
 
+#include <algorithm>
 #include <string>
 
 namespace tidemark::trace {
@@ -174,11 +175,92 @@ TraceMaker framework() {
   return t;
 }
 
+// 80 000 steps of a second each, of which the last two are there. Weights and moments are from the beginning.
+TraceMaker ringed() {
+  constexpr std::uint64_t kSecond = 1'000'000'000, kSteps = 80'000, kGroup = 32'768;
+  TraceMaker t;
+  describe(t, R"(["./train","--steps","80000"])", "NVIDIA A100-SXM4-80GB", 81153 * kMiB);
+  std::uint32_t const body = t.path("body"), head = t.path("head"), weight = t.string("weight");
+  t.header().ring_bytes = 4 * kMiB;
+  t.header().ring = {.base = 7, .sums = 3, .step = kSteps - 1, .step_begin_ticks = kSteps * kSecond};
+  t.header().ring.step_peak_live_bytes = 2400 * kMiB;
+  t.header().totals.live_bytes = 2000 * kMiB;
+  t.header().totals.peak_live_bytes = 3000 * kMiB;
+  t.header().totals.peak_reserved_bytes = 3200 * kMiB;
+  std::uint64_t const begin = (kSteps - 2) * kSecond + kSecond / 2;
+  std::vector<Live> blocks;
+  for (std::uint32_t const path : {body, head})
+    for (Kind const kind : {Kind::Parameter, Kind::Optimizer})
+      blocks.push_back({.phase = static_cast<std::uint64_t>(Phase::Setup),
+                        .kind = static_cast<std::uint64_t>(kind),
+                        .address = kBase + blocks.size() * 1024 * kMiB,
+                        .size_bytes = 500 * kMiB,
+                        .ticks = (blocks.size() + 1) * 1000,
+                        .step = kNoStep,
+                        .path = path,
+                        .name = weight});
+  t.checkpoint({.number = 7, .begin_ticks = begin, .end_ticks = begin + 1000, .step = kSteps - 3}, blocks);
+  std::vector<Sum> sums;
+  for (Live const& b : blocks)
+    sums.push_back({.phase = b.phase,
+                    .kind = b.kind,
+                    .path = b.path,
+                    .step = kNoStep,
+                    .allocations = 1,
+                    .requested_bytes = b.size_bytes,
+                    .live_bytes = b.size_bytes});
+  std::vector<StepSum> steps;
+  for (std::uint64_t first = 0; first < kSteps - 2; first += kGroup) {
+    std::uint64_t const last = std::min(first + kGroup, kSteps - 2) - 1, count = last - first + 1;
+    for (std::uint32_t const path : {body, head})
+      sums.push_back({.phase = static_cast<std::uint64_t>(Phase::Forward),
+                      .kind = static_cast<std::uint64_t>(Kind::Activation),
+                      .width = 15,
+                      .path = path,
+                      .step = first,
+                      .allocations = count,
+                      .requested_bytes = count * 200 * kMiB,
+                      .live_bytes = count * 200 * kMiB});
+    steps.push_back({.width = 15,
+                     .first = first,
+                     .last = last,
+                     .begin_ticks = (first + 1) * kSecond,
+                     .end_ticks = (last + 2) * kSecond,
+                     .peak_live_bytes = (first == 0 ? 3000 : 2400) * kMiB,
+                     .end_live_bytes = 2000 * kMiB,
+                     .allocations = 2 * count,
+                     .frees = 2 * count,
+                     .requested_bytes = count * 400 * kMiB,
+                     .live_bytes = count * 400 * kMiB});
+  }
+  t.sums(3, sums, steps);
+  std::uint64_t now = begin + 2000;
+  for (std::uint64_t step = kSteps - 2; step < kSteps; ++step) {
+    t.step(1, now = (step + 1) * kSecond, step);
+    t.phase(1, now += 1000, Phase::Forward);
+    std::uint64_t address = kBase + 8192 * kMiB;
+    for (std::uint32_t const path : {body, head}) {
+      t.scope(1, now += 1000, path);
+      t.alloc(1, now += 1000, {.address = address, .size_bytes = 200 * kMiB});
+      t.relabel(1, now += 1000,
+                {.kind = static_cast<std::uint64_t>(Kind::Activation),
+                 .address = address,
+                 .size_bytes = 200 * kMiB,
+                 .path = path,
+                 .step = step,
+                 .phase = static_cast<std::uint64_t>(Phase::Forward)});
+      address += 1024 * kMiB;
+    }
+    for (std::uint64_t const back : {1, 2}) t.free(1, now += 1000, {.address = address - back * 1024 * kMiB});
+  }
+  return t;
+}
+
 }  // namespace
 
 const std::vector<Sample>& samples() {
   static const std::vector<Sample> kSamples{
-      {"training", training}, {"unmarked", unmarked}, {"oom", oom}, {"framework", framework}};
+      {"training", training}, {"unmarked", unmarked}, {"oom", oom}, {"framework", framework}, {"ringed", ringed}};
   return kSamples;
 }
 

@@ -133,6 +133,29 @@ void TraceMaker::use_device(std::uint32_t thread, std::uint8_t device) {
   put(chunk_of(thread, 1), Device{.id = device});
 }
 
+void TraceMaker::relabel(std::uint32_t thread, std::uint64_t ticks, const Relabel& relabel) {
+  event(thread, ticks, relabel);
+}
+void TraceMaker::still_live(std::uint32_t thread, std::uint64_t ticks, const Live& block) {
+  Chunk& chunk = chunk_of(thread, 1 + kSlots<Live>);
+  chunk.head.has_live = 1;
+  put(chunk, TimeBase{.ticks = ticks});
+  put(chunk, block);
+}
+void TraceMaker::checkpoint(const CheckpointHead& head, const std::vector<Live>& blocks) {
+  Chunk& chunk = chunks_[take(ChunkKind::Checkpoint, 0)];
+  chunk.head.part_of = head.number;
+  for (Live const& block : blocks) put(chunk, block);
+  put(chunk, head);
+}
+void TraceMaker::sums(std::uint64_t number, const std::vector<Sum>& rows, const std::vector<StepSum>& steps) {
+  Chunk& chunk = chunks_[take(ChunkKind::Sums, 0)];
+  chunk.head.part_of = number;
+  for (Sum const& row : rows) put(chunk, row);
+  for (StepSum const& row : steps) put(chunk, row);
+  put(chunk, Folded{});
+}
+
 std::string TraceMaker::bytes() const {
   std::string out((chunks_.size() + 1) * kChunkBytes, '\0');
   FileHeader header = header_;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/format/record.h"
+#include "trace/format/ring.h"
 
 namespace tidemark::trace {
 
@@ -43,6 +43,12 @@ class TraceMaker {
   void failure(std::uint32_t thread, std::uint64_t ticks, const Failure& failure);
   void use_stack(std::uint32_t thread, std::uint32_t stack);
   void use_device(std::uint32_t thread, std::uint8_t device);
+
+  // Of a ring: what counts is header().ring.
+  void relabel(std::uint32_t thread, std::uint64_t ticks, const Relabel& relabel);
+  void still_live(std::uint32_t thread, std::uint64_t ticks, const Live& block);
+  void checkpoint(const CheckpointHead& head, const std::vector<Live>& blocks);
+  void sums(std::uint64_t number, const std::vector<Sum>& rows, const std::vector<StepSum>& steps);
 
   // The file's bytes; `path` must not exist for save().
   std::string bytes() const;

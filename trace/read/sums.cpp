@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace tidemark::trace {
@@ -17,14 +18,7 @@ struct Same {
 
 class Sink {
  public:
-  explicit Sink(const Past& past) {
-    for (SumRow const& row : past.sums())
-      width_ = std::max<unsigned>(width_, std::min<unsigned>(row.record().width, 64));
-    for (StepSum const& row : past.steps())
-      step_width_ = std::max<unsigned>(step_width_, std::min<unsigned>(row.width, 64));
-    for (SumRow const& row : past.sums()) sum(row);
-    for (StepSum const& row : past.steps()) merge(place_of(row.first, row.last), row);
-  }
+  explicit Sink(unsigned width) : width_(width) {}
 
   void sum(const SumRow& row) {
     Sum key = row.record();
@@ -35,55 +29,57 @@ class Sink {
     if (!fresh) found->second.add(wide);
   }
   StepSum& step(std::uint64_t number) {
-    StepSum& row = place_of(number, number);
-    row.first = std::min<std::uint64_t>(row.first, number);
-    row.last = std::max<std::uint64_t>(row.last, number);
-    return row;
+    return steps_.try_emplace(number, StepSum{.first = number, .last = number}).first->second;
   }
   void failure(const Context&, std::uint64_t, const Failure&) {}
   void device_use(std::uint64_t, const DeviceUse&) {}
 
-  Sums finish() {
-    Sums out{.width = width_, .step_width = step_width_};
+  void give(Sums& out) const {
     for (auto const& [key, row] : sums_)
       if (!row.nothing()) out.rows.push_back(row.record());
     std::sort(out.rows.begin(), out.rows.end(), [](const Sum& a, const Sum& b) {
       SumRow const x = SumRow::of(a), y = SumRow::of(b);
       return std::tuple(x.step, x.path, x.what) < std::tuple(y.step, y.path, y.what);
     });
-    for (auto const& [group, row] : steps_) out.steps.push_back(row);
-    return out;
+    for (auto const& [number, row] : steps_) out.counted.push_back(row);
   }
 
  private:
-  StepSum& place_of(std::uint64_t first, std::uint64_t last) {
-    return steps_
-        .try_emplace(first_of_steps(first, step_width_), StepSum{.width = step_width_, .first = first, .last = last})
-        .first->second;
-  }
-
-  unsigned width_ = 0, step_width_ = 0;
+  unsigned width_;
   std::unordered_map<SumRow, SumRow, Hash, Same> sums_;
   std::map<std::uint64_t, StepSum> steps_;
 };
 
+// The step that was running is not over.
+std::vector<StepSum> said_by(const Trace& trace) {
+  std::vector<StepSum> rows = trace.past().steps();
+  FileHeader const& h = trace.header();
+  if (h.ring_bytes != 0 && h.ring.step_begin_ticks != 0)
+    rows.push_back({.first = h.ring.step,
+                    .last = h.ring.step,
+                    .begin_ticks = h.ring.step_begin_ticks,
+                    .end_ticks = std::max(h.latest.ticks, h.ring.step_begin_ticks),
+                    .peak_live_bytes = h.ring.step_peak_live_bytes,
+                    .end_live_bytes = h.totals.live_bytes});
+  return rows;
+}
+
 }  // namespace
 
 Sums sum_up(const Trace& trace) {
-  Sink sink(trace.past());
+  Sums out;
+  for (SumRow const& row : trace.past().sums())
+    out.width = std::max(out.width, std::min<unsigned>(row.record().width, 64));
+  Sink sink(out.width);
+  for (SumRow const& row : trace.past().sums()) sink.sum(row);
   for (std::size_t i = 0; i < trace.event_chunks(); ++i) {
     std::span<const Slot> const slots = trace.chunk_slots(i);
     Summing(sink, trace.chunk_head(i)).read(slots.data(), slots.data() + slots.size());
   }
-  FileHeader const& h = trace.header();
-  if (h.ring_bytes != 0 && h.ring.step_begin_ticks != 0)
-    merge(sink.step(h.ring.step), StepSum{.first = h.ring.step,
-                                          .last = h.ring.step,
-                                          .begin_ticks = h.ring.step_begin_ticks,
-                                          .end_ticks = std::max(h.latest.ticks, h.ring.step_begin_ticks),
-                                          .peak_live_bytes = h.ring.step_peak_live_bytes,
-                                          .end_live_bytes = h.totals.live_bytes});
-  return sink.finish();
+  sink.give(out);
+  out.said = said_by(trace);
+  for (StepSum const& row : out.said) out.step_width = std::max(out.step_width, std::min<unsigned>(row.width, 64));
+  return out;
 }
 
 }  // namespace tidemark::trace

@@ -10,10 +10,12 @@
 namespace tidemark::trace {
 
 struct Sums {
-  unsigned width = 0;          // rows are of 2^width steps each
-  unsigned step_width = 0;     // and those of `steps`
-  std::vector<Sum> rows;       // each key once; without rows of nothing
-  std::vector<StepSum> steps;  // by step; what is before the first step is the last one, if there is any of it
+  unsigned width = 0;     // rows are of 2^width steps each
+  std::vector<Sum> rows;  // each key once; without rows of nothing
+  // Steps: what a ring says of them, in rows of up to 2^step_width, and by number what the events come to that are
+  // still there. Their sum is all there is. What is before the first step is of kNoStep.
+  unsigned step_width = 0;
+  std::vector<StepSum> said, counted;
 };
 
 // Reads all events.

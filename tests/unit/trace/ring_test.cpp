@@ -38,21 +38,25 @@ void expect_same_sums(const Trace& ring, const Trace& whole) {
   }
 }
 
-void expect_same_steps(const Trace& ring, const Trace& whole) {
-  Sums const got = sum_up(ring), wanted = sum_up(whole);
+// Counts of steps as wide as a ring's; only where there is something to count.
+std::map<std::uint64_t, StepSum> counts_of(const Sums& sums, unsigned width) {
   std::map<std::uint64_t, StepSum> rows;
-  for (StepSum const& row : wanted.steps) {
-    auto const [found, fresh] = rows.try_emplace(first_of_steps(row.first, got.step_width), row);
-    if (!fresh) merge(found->second, row);
-  }
-  std::map<std::uint64_t, StepSum> counted;
-  for (StepSum const& row : got.steps)
-    if (row.allocations + row.frees + row.failures != 0) counted[first_of_steps(row.first, got.step_width)] = row;
-  std::erase_if(rows, [](auto const& r) { return r.second.allocations + r.second.frees + r.second.failures == 0; });
-  ASSERT_EQ(counted.size(), rows.size());
-  for (auto const& [group, row] : counted) {
-    ASSERT_TRUE(rows.contains(group)) << group;
-    StepSum const& other = rows[group];
+  for (auto const* const steps : {&sums.said, &sums.counted})
+    for (StepSum const& row : *steps) {
+      if (row.allocations + row.frees + row.failures == 0) continue;
+      auto const [found, fresh] = rows.try_emplace(first_of_steps(row.first, width), row);
+      if (!fresh) merge(found->second, row);
+    }
+  return rows;
+}
+
+void expect_same_steps(const Trace& ring, const Trace& whole) {
+  Sums const got = sum_up(ring);
+  auto const rows = counts_of(got, got.step_width), wanted = counts_of(sum_up(whole), got.step_width);
+  ASSERT_EQ(rows.size(), wanted.size());
+  for (auto const& [group, row] : rows) {
+    ASSERT_TRUE(wanted.contains(group)) << group;
+    StepSum const& other = wanted.at(group);
     EXPECT_EQ(row.allocations, other.allocations) << group;
     EXPECT_EQ(row.frees, other.frees) << group;
     EXPECT_EQ(row.requested_bytes, other.requested_bytes) << group;
