@@ -75,8 +75,8 @@ void trim(const Request& request, std::uint8_t device, std::uint64_t by_bytes) {
   CUmemoryPool pool = request.pool;
   cuuint64_t reserved = 0;
   if (pool == nullptr && call(&Driver::cuDeviceGetMemPool, &pool, CUdevice{device}) != CUDA_SUCCESS) return;
-  if (call(&Driver::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-           static_cast<void*>(&reserved)) == CUDA_SUCCESS)
+  if (call(&Driver::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, static_cast<void*>(&reserved)) ==
+      CUDA_SUCCESS)
     call(&Driver::cuMemPoolTrimTo, pool, std::size_t{reserved > by_bytes ? reserved - by_bytes : 0});
 }
 

@@ -105,8 +105,9 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
   if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
 }
 
-// What is in use and not by blocks. Blocks that have outlived every context are in use already: as long as it can be so,
-// the rest is as it was before those contexts ended; otherwise the blocks are taken to need no more than their bytes.
+// What is in use and not by blocks. Blocks that have outlived every context are in use already: as long as it can be
+// so, the rest is as it was before those contexts ended; otherwise the blocks are taken to need no more than their
+// bytes.
 std::uint64_t Devices::baseline_for(const State& s, std::uint64_t used_bytes) const {
   std::uint64_t const live = std::min(get(s.live_bytes), used_bytes);
   std::uint64_t const before = get(s.baseline_bytes);

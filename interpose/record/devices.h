@@ -70,9 +70,9 @@ class Devices {
  private:
   struct State {
     std::atomic<bool> met{false};
-    std::atomic<bool> stale{false};                // something has changed since it was asked last
-    SpinLock asking;                               // one at a time, so that a later answer is never lost to an earlier one
-    bool was_met = false;                          // under the lock
+    std::atomic<bool> stale{false};  // something has changed since it was asked last
+    SpinLock asking;                 // one at a time, so that a later answer is never lost to an earlier one
+    bool was_met = false;            // under the lock
     std::atomic<std::uint64_t> baseline_bytes{0};  // in use, and not by the program's blocks
     std::atomic<std::uint64_t> overhead_bytes{0};  // of that, this process's
     std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen

@@ -89,11 +89,9 @@ struct Pair {
   Class ours;
   int theirs;
 };
-constexpr std::array kPairs{
-    Pair{Class::Device, SOFTGPU_LIVE_LINEAR},        Pair{Class::Pool, SOFTGPU_LIVE_POOL},
-    Pair{Class::Array, SOFTGPU_LIVE_ARRAY},          Pair{Class::Physical, SOFTGPU_LIVE_PHYSICAL},
-    Pair{Class::Pinned, SOFTGPU_LIVE_PINNED},
-    Pair{Class::Registered, SOFTGPU_LIVE_REGISTERED}};
+constexpr std::array kPairs{Pair{Class::Device, SOFTGPU_LIVE_LINEAR}, Pair{Class::Pool, SOFTGPU_LIVE_POOL},
+                            Pair{Class::Array, SOFTGPU_LIVE_ARRAY},   Pair{Class::Physical, SOFTGPU_LIVE_PHYSICAL},
+                            Pair{Class::Pinned, SOFTGPU_LIVE_PINNED}, Pair{Class::Registered, SOFTGPU_LIVE_REGISTERED}};
 
 void compare_events(const tidemark::test::Replay& replay, const Entry& entry, std::size_t step) {
   for (int d = 0; d < kDevices; ++d) {

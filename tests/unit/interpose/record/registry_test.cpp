@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,7 +17,9 @@ class RegistryTest : public testing::Test {
  protected:
   void insert(std::uint64_t address, Class block_class, std::uint64_t bytes, std::uint64_t context = 0) {
     Owned block{.size_bytes = bytes, .context = context, .block_class = block_class};
-    ASSERT_TRUE(registry.insert(address, block, clock));
+    std::optional<Owned> before;
+    ASSERT_TRUE(registry.insert(address, block, before, clock));
+    EXPECT_FALSE(before);
   }
   std::size_t count() {
     std::size_t blocks = 0;
@@ -47,6 +50,18 @@ TEST_F(RegistryTest, OneNumberMayBeABlockInEachSpace) {
   EXPECT_EQ(registry.take(Space::Reservation, 0x1000, clock)->block.size_bytes, 4u);
   EXPECT_EQ(registry.find(Space::Mapping, 0x1000)->size_bytes, 5u);
   EXPECT_EQ(registry.find(Space::Memory, 0x1000)->size_bytes, 1u);
+}
+
+TEST_F(RegistryTest, ABlockWhoseEndPassedByComesBackWhenItsAddressIsSomebodyElses) {
+  insert(0x1000, Class::Device, 1);
+  Owned block{.size_bytes = 2, .block_class = Class::Device};
+  std::optional<Owned> before;
+  ASSERT_TRUE(registry.insert(0x1000, block, before, clock));
+  ASSERT_TRUE(before);
+  EXPECT_EQ(before->size_bytes, 1u);
+  EXPECT_LT(before->ticks, block.ticks);
+  EXPECT_EQ(registry.find(Space::Memory, 0x1000)->size_bytes, 2u);
+  EXPECT_EQ(count(), 1u);
 }
 
 TEST_F(RegistryTest, StampsGrow) {
@@ -108,7 +123,8 @@ TEST_F(RegistryTest, ManyThreadsHaveTheirOwnBlocks) {
       for (std::uint64_t i = 0; i < kRounds; ++i) {
         std::uint64_t const address = (i % 64 << 20) + (t << 9);
         Owned block{.size_bytes = t * kRounds + i};
-        if (!registry.insert(address, block, clock)) ++wrong;
+        std::optional<Owned> before;
+        if (!registry.insert(address, block, before, clock) || before) ++wrong;
         registry.set_kind(Space::Memory, address, trace::Kind::Input, 0);
         if (i % 16 == 0) registry.for_each(Space::Memory, [](std::uint64_t, const Owned&) {});
         auto const taken = registry.take(Space::Memory, address, clock);
