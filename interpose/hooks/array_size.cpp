@@ -29,8 +29,10 @@ std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels)
   std::uint64_t width = shape.Width, height = shape.Height, depth = shape.Depth, sum = 0;
   // A layered array keeps its number of layers from level to level.
   bool const layered = (shape.Flags & CUDA_ARRAY3D_LAYERED) != 0;
-  for (unsigned level = 0; level < std::min(levels, 32u); ++level) {
+  for (unsigned level = 0; level < std::min(levels, 64u); ++level) {
     sum += width * std::max<std::uint64_t>(height, 1) * std::max<std::uint64_t>(depth, 1) * element_bytes;
+    // More levels than halve it to one element are asked for in vain.
+    if (width <= 1 && height <= 1 && (layered || depth <= 1)) break;
     width = std::max<std::uint64_t>(width / 2, 1);
     height /= 2;
     if (!layered) depth /= 2;

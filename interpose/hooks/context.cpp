@@ -11,7 +11,11 @@
 namespace tidemark::interpose {
 namespace {
 
-constinit std::array<std::atomic<std::uint64_t>, Devices::kMost> primary_overhead{};
+using PerDevice = std::array<std::atomic<std::uint64_t>, Devices::kMost>;
+constinit PerDevice primary_overhead{};
+// What a context took that was made beside others. Of a device's first one nobody can tell: there was nobody to ask
+// before it; it is taken to be like those.
+constinit PerDevice usual_overhead{};
 
 std::uint8_t number(CUdevice device) {
   return static_cast<std::uint8_t>(device);
@@ -24,30 +28,39 @@ std::uint64_t now() {
   return recorder().file().clock().now_ordered();
 }
 
-// real() may bring a device's primary context to life. Its cost is asked where the device has blocks already; otherwise
-// it is in use before the first one.
+// real() may bring a device's primary context to life.
+std::uint64_t overhead_of_new(std::uint8_t device) {
+  bool const first = !devices().known(device);
+  if (first) devices().meet(device);
+  std::uint64_t const bytes = first ? 0 : devices().end_overhead(device);
+  if (bytes != 0) usual_overhead[device % Devices::kMost].store(bytes, std::memory_order_relaxed);
+  return bytes;
+}
+
 template <class Real>
 CUresult begin_primary(CUdevice device, Real real) {
   if (!ready()) return real();
   bool fresh = false;
   shield([&] {
-    fresh = devices().known(number(device)) && !primary_is_active(device);
+    fresh = !primary_is_active(device);
     if (fresh) devices().begin_overhead(number(device));
   });
   CUresult const result = real();
   if (result == CUDA_SUCCESS && fresh)
-    shield([&] { primary_overhead[number(device) % Devices::kMost].store(devices().end_overhead(number(device))); });
+    shield([&] { primary_overhead[number(device) % Devices::kMost].store(overhead_of_new(number(device))); });
   return result;
 }
 
 // The device's next block begins anew, or, where other contexts live on, what the ended one took is given back.
 void count_out(std::uint8_t device, std::uint64_t overhead_bytes) {
-  if (contexts().count(device) == 0 && !primary_is_active(CUdevice{device})) {
-    graph_memory_ended(device);
-    return devices().forget(device);
-  }
-  devices().give_back(device, overhead_bytes);
-  devices().sample(device);
+  std::uint64_t const usual = usual_overhead[device % Devices::kMost].load(std::memory_order_relaxed);
+  if (contexts().count(device) == 0 && !primary_is_active(CUdevice{device}))
+    devices().forget(device);
+  else
+    devices().give_back(device, overhead_bytes != 0 ? overhead_bytes : usual);
+  sample_graph_memory();
+  // Its end waited for work, on whatever device.
+  if (!devices().sample_moved()) devices().sample(device);
 }
 
 // real() may end a device's primary context.
@@ -79,7 +92,7 @@ CUresult make(CUcontext* out, CUdevice device, Real real) {
   CUresult const result = real();
   if (result != CUDA_SUCCESS || !ready()) return result;
   shield([&] {
-    MadeContext const made{.overhead_bytes = devices().end_overhead(number(device)), .device = number(device)};
+    MadeContext const made{.overhead_bytes = overhead_of_new(number(device)), .device = number(device)};
     if (!contexts().made(number(*out), made)) recorder().count_loss(trace::Loss::Failed);
   });
   return result;

@@ -39,16 +39,17 @@ void sample_pools() {
   call(&Driver::cuDeviceGetCount, &count);
   for (CUdevice device = 0; device < count; ++device) {
     cuuint64_t bytes = 0;
-    if (call(&Driver::cuDeviceGetGraphMemAttribute, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-             static_cast<void*>(&bytes)) != CUDA_SUCCESS)
-      continue;
+    call(&Driver::cuDeviceGetGraphMemAttribute, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+         static_cast<void*>(&bytes));
     auto const number = static_cast<std::uint8_t>(device);
     if (set_pool(number, bytes)) devices().sample(number);
   }
+  devices().sample_moved();
 }
 
 CUresult after(CUresult result) {
-  if (result == CUDA_SUCCESS && expected.load(std::memory_order_relaxed) && ready()) shield([] { sample_pools(); });
+  // A launch that failed may have trimmed the pools before.
+  if (expected.load(std::memory_order_relaxed) && ready()) shield(sample_pools);
   return result;
 }
 
@@ -67,15 +68,10 @@ void tell(const order::Entry& which, CUstream stream) {
 
 void expect_graph_memory() {
   expected.store(true, std::memory_order_relaxed);
-  // Before the first of its memory: what is in use without it.
-  if (ready())
-    shield([] {
-      if (Place const place = current_place(); place.context != 0) devices().meet(place.device);
-    });
 }
 
-void graph_memory_ended(std::uint8_t device) {
-  set_pool(device, 0);
+void sample_graph_memory() {
+  if (expected.load(std::memory_order_relaxed)) sample_pools();
 }
 
 }  // namespace tidemark::interpose

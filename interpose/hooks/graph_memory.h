@@ -7,7 +7,7 @@
 namespace tidemark::interpose {
 
 void expect_graph_memory();
-// The device's last context has ended, and the pool with it.
-void graph_memory_ended(std::uint8_t device);
+// After a context's end, which ended its graphs.
+void sample_graph_memory();
 
 }  // namespace tidemark::interpose

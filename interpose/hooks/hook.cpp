@@ -56,6 +56,7 @@ bool outlives_context(trace::Class block_class) {
 }
 
 void sample(const Place& place) {
+  if (devices().sample_moved()) return;
   if (place.context != 0) return devices().sample_current(place.device);
   devices().sample(place.device);
 }
@@ -90,7 +91,9 @@ bool take_back(const Request& request, const Allocation& made, std::uint64_t bey
 
 CUresult asked(const Request& request, const Place& place, const Pass& pass, CUresult result, Allocation made) {
   if (result != CUDA_SUCCESS) {
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) report(request, place, result);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+    devices().sample_moved();  // before it gave up, the driver has taken back what pools had free
+    report(request, place, result);
     return result;
   }
   made.block_class = request.block_class;

@@ -97,8 +97,7 @@ CUresult release(trace::Space space, std::uint64_t address, CUstream stream, Rea
     // told from here, and a block that is still on the account is the lesser mistake.
     if (result != CUDA_SUCCESS) return recorder().stayed(leaving);
     recorder().left(leaving, reinterpret_cast<std::uint64_t>(stream));
-    // Not in a stream's order, it has waited for work.
-    if (stream == nullptr && devices().sample_moved()) return;
+    if (devices().sample_moved()) return;
     if (leaving.known && trace::on_device(leaving.block.block_class)) devices().sample(leaving.block.device);
   });
   return result;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory in the order of a stream. On a stream that is being captured nothing is allocated: the call becomes a node of
 // the graph, and the graph's own pool is on the account when it is launched (graph.cpp).
-#include <atomic>
-#include <mutex>
-
-#include "base/address_map.h"
-#include "base/spin_lock.h"
 #include "interpose/hooks/graph_memory.h"
 #include "interpose/hooks/hook.h"
+#include "interpose/record/pools.h"
 
 using namespace tidemark::interpose;
 using tidemark::trace::Class;
@@ -15,44 +11,16 @@ using tidemark::trace::Space;
 
 namespace {
 
+std::uint64_t number(CUmemoryPool pool) {
+  return reinterpret_cast<std::uint64_t>(pool);
+}
+
 using IsCapturing = decltype(&cuStreamIsCapturing) Driver::*;
 constexpr IsCapturing kLegacy = &Driver::cuStreamIsCapturing, kPerThread = &Driver::cuStreamIsCapturing_ptsz;
 
 bool capturing(IsCapturing ask, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return call(ask, stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-}
-
-// Which device each of the program's own pools is on.
-constinit tidemark::AddressMap<std::uint8_t> pool_devices;
-constinit tidemark::SpinLock pool_lock;
-
-bool several_devices() {
-  static constinit std::atomic<int> known{0};
-  int count = known.load(std::memory_order_relaxed);
-  if (count == 0 && call(&Driver::cuDeviceGetCount, &count) == CUDA_SUCCESS) known.store(count);
-  return count > 1;
-}
-
-void made_pool(CUmemoryPool pool, const CUmemPoolProps& properties) {
-  std::scoped_lock const guard(pool_lock);
-  std::uint8_t* const device = pool_devices.insert(reinterpret_cast<std::uint64_t>(pool));
-  if (device != nullptr) *device = static_cast<std::uint8_t>(properties.location.id);
-}
-
-// -1: the current one, as far as can be told.
-int device_of_pool(CUmemoryPool pool) {
-  if (!several_devices()) return -1;
-  {
-    std::scoped_lock const guard(pool_lock);
-    if (std::uint8_t const* const known = pool_devices.find(reinterpret_cast<std::uint64_t>(pool))) return *known;
-  }
-  CUmemoryPool its_pool = nullptr;
-  int count = 0;
-  call(&Driver::cuDeviceGetCount, &count);
-  for (CUdevice device = 0; device < count; ++device)
-    if (call(&Driver::cuDeviceGetDefaultMemPool, &its_pool, device) == CUDA_SUCCESS && its_pool == pool) return device;
-  return -1;
 }
 
 // Memory comes from the stream's device.
@@ -70,7 +38,7 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
     return real();
   }
   int where = -1;
-  if (ready()) shield([&] { where = pool != nullptr ? device_of_pool(pool) : device_of_stream(stream); });
+  if (ready()) shield([&] { where = pool != nullptr ? pools().device_of(number(pool)) : device_of_stream(stream); });
   return allocate({.call = name,
                    .size_bytes = bytes,
                    .block_class = Class::Pool,
@@ -84,6 +52,7 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
 template <class Real>
 CUresult release_ordered(IsCapturing ask, CUdeviceptr block, CUstream stream, Real real) {
   if (capturing(ask, stream)) return real();
+  devices().expect_moves();  // whatever it is that is freed, it may be gone later than now
   return release(Space::Memory, block, stream, real);
 }
 
@@ -122,7 +91,7 @@ TIDEMARK_HOOK(cuMemFreeAsync_ptsz)(CUdeviceptr block, CUstream stream) {
 TIDEMARK_HOOK(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps* properties) {
   CUresult const result = call(&Driver::cuMemPoolCreate, out, properties);
   if (result == CUDA_SUCCESS && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE && ready())
-    shield([&] { made_pool(*out, *properties); });
+    shield([&] { pools().made(number(*out), static_cast<std::uint8_t>(properties->location.id)); });
   return result;
 }
 // A pool gives back what it holds and no block is in.
@@ -130,6 +99,7 @@ TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
   return sampled(call(&Driver::cuMemPoolTrimTo, pool, keep_bytes));
 }
 TIDEMARK_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) {
+  if (ready()) shield([&] { pools().ended(number(pool)); });
   return sampled(call(&Driver::cuMemPoolDestroy, pool));
 }
 

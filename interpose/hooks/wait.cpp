@@ -35,6 +35,17 @@ CUresult moving(const order::Entry& which, CUstream stream, Real real) {
   return result;
 }
 
+// Memory may go to a device that has no block yet: what is in use there without it has to be known first.
+template <class Real>
+CUresult moving_to(CUmemLocation to, const order::Entry& which, CUstream stream, Real real) {
+  bool const on_device = to.type == CU_MEM_LOCATION_TYPE_DEVICE && to.id >= 0;
+  if (on_device && ready()) shield([&] { devices().meet(static_cast<std::uint8_t>(to.id)); });
+  return moving(which, stream, real);
+}
+CUmemLocation on(CUdevice device) {
+  return {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+}
+
 }  // namespace
 
 TIDEMARK_HOOK(cuCtxSynchronize)() {
@@ -54,19 +65,20 @@ TIDEMARK_HOOK(cuEventSynchronize)(CUevent event) {
 }
 
 TIDEMARK_HOOK(cuMemPrefetchAsync)(CUdeviceptr block, size_t bytes, CUdevice to, CUstream stream) {
-  return moving(kPrefetch, stream, [&] { return call(&Driver::cuMemPrefetchAsync, block, bytes, to, stream); });
+  return moving_to(on(to), kPrefetch, stream,
+                   [&] { return call(&Driver::cuMemPrefetchAsync, block, bytes, to, stream); });
 }
 TIDEMARK_HOOK(cuMemPrefetchAsync_ptsz)(CUdeviceptr block, size_t bytes, CUdevice to, CUstream stream) {
-  return moving(kPrefetchTwin, stream,
-                [&] { return call(&Driver::cuMemPrefetchAsync_ptsz, block, bytes, to, stream); });
+  return moving_to(on(to), kPrefetchTwin, stream,
+                   [&] { return call(&Driver::cuMemPrefetchAsync_ptsz, block, bytes, to, stream); });
 }
 TIDEMARK_HOOK(cuMemPrefetchAsync_v2)
 (CUdeviceptr block, size_t bytes, CUmemLocation to, unsigned int flags, CUstream stream) {
-  return moving(kPrefetch2, stream,
-                [&] { return call(&Driver::cuMemPrefetchAsync_v2, block, bytes, to, flags, stream); });
+  return moving_to(to, kPrefetch2, stream,
+                   [&] { return call(&Driver::cuMemPrefetchAsync_v2, block, bytes, to, flags, stream); });
 }
 TIDEMARK_HOOK(cuMemPrefetchAsync_v2_ptsz)
 (CUdeviceptr block, size_t bytes, CUmemLocation to, unsigned int flags, CUstream stream) {
-  return moving(kPrefetch2Twin, stream,
-                [&] { return call(&Driver::cuMemPrefetchAsync_v2_ptsz, block, bytes, to, flags, stream); });
+  return moving_to(to, kPrefetch2Twin, stream,
+                   [&] { return call(&Driver::cuMemPrefetchAsync_v2_ptsz, block, bytes, to, flags, stream); });
 }

@@ -10,6 +10,7 @@
 #include "interpose/real/driver.h"
 #include "interpose/real/primary.h"
 #include "interpose/record/contexts.h"
+#include "interpose/record/pools.h"
 #include "interpose/record/recorder.h"
 #include "interpose/watch/nvml.h"
 #include "interpose/watch/sampler.h"
@@ -55,9 +56,11 @@ Place current_place() {
 
 // The driver tells what is in use on the current device alone.
 Devices::Use Devices::ask(std::uint8_t device) {
-  CUdevice current = -1;
-  if (call(&Driver::cuCtxGetDevice, &current) == CUDA_SUCCESS && current == CUdevice{device}) return ask_current();
   Use use;
+  CUdevice current = -1;
+  if (call(&Driver::cuCtxGetDevice, &current) == CUDA_SUCCESS && current == CUdevice{device}) use = ask_current();
+  if (use.ok) return use;
+  // Another device is current, or a context that has ended.
   if (primary_is_active(CUdevice{device})) {
     with_primary(CUdevice{device}, [&] { use = ask_current(); });
   } else if (std::uint64_t const made = contexts().any(device); made != 0) {
@@ -105,14 +108,17 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
   if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
 }
 
-// What is in use and not by blocks. Blocks that have outlived every context are in use already: as long as it can be
-// so, the rest is as it was before those contexts ended; otherwise the blocks are taken to need no more than their
-// bytes.
-std::uint64_t Devices::baseline_for(const State& s, std::uint64_t used_bytes) const {
-  std::uint64_t const live = std::min(get(s.live_bytes), used_bytes);
-  std::uint64_t const before = get(s.baseline_bytes);
-  bool const possible = s.was_met && before <= used_bytes && used_bytes - before >= live;
-  return live != 0 && possible ? before : used_bytes - live;
+// What can be told without a context, and needs none: pools, those of graphs too, and physical memory. All other blocks
+// end with the last context.
+std::uint64_t Devices::outliving_bytes(std::uint8_t device) const {
+  cuuint64_t graphs = 0;
+  call(&Driver::cuDeviceGetGraphMemAttribute, CUdevice{device}, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+       static_cast<void*>(&graphs));
+  std::uint64_t bytes = graphs + pools().reserved_bytes(device);
+  recorder().registry().for_each(trace::Space::Physical, [&](std::uint64_t, const Owned& block) {
+    if (block.device == device) bytes += block.size_bytes;
+  });
+  return bytes;
 }
 
 void Devices::meet(std::uint8_t device) {
@@ -124,12 +130,11 @@ void Devices::meet(std::uint8_t device) {
     if (known(device)) return;
     use = ask(device);
     if (!use.ok) return;
-    std::uint64_t const baseline = baseline_for(s, use.used_bytes);
+    std::uint64_t const baseline = use.used_bytes - std::min(outliving_bytes(device), use.used_bytes);
     s.baseline_bytes.store(baseline, std::memory_order_relaxed);
     s.overhead_bytes.store(context_bytes(device, use.used_bytes) - (use.used_bytes - baseline),
                            std::memory_order_relaxed);
     s.total_bytes.store(use.total_bytes, std::memory_order_relaxed);
-    s.was_met = true;
     seen(device, use);
     s.met.store(true, std::memory_order_release);
   }
@@ -149,8 +154,7 @@ void Devices::catch_up(std::uint8_t device, Ask ask_it) {
 }
 
 void Devices::sample(std::uint8_t device) {
-  // Without a context nobody can be asked; then what is known of the blocks must do.
-  if (!known(device)) return static_cast<void>(set_reserved(device, live_bytes(device)));
+  if (!known(device)) return infer(device);
   if (too_soon()) return;
   state(device).stale.store(true);
   catch_up(device, [&] { return ask(device); });
@@ -180,22 +184,28 @@ std::uint64_t Devices::measure(std::uint8_t device) {
   return taken;
 }
 
-bool Devices::set_reserved(std::uint8_t device, std::uint64_t bytes) {
+void Devices::set_reserved(std::uint8_t device, std::uint64_t bytes, const Use& use) {
   std::uint64_t const before = state(device).reserved_bytes.exchange(bytes, std::memory_order_relaxed);
+  if (bytes == before) return;
   if (bytes > before) spoil_credit(device, overhead_bytes(device) + bytes);
-  if (bytes != before) recorder().reserved_changed(bytes - before);
-  return bytes != before;
-}
-
-void Devices::seen(std::uint8_t device, const Use& use) {
-  std::uint64_t const baseline = get(state(device).baseline_bytes);
-  std::uint64_t const reserved = use.used_bytes > baseline ? use.used_bytes - baseline : 0;
-  if (!set_reserved(device, reserved)) return;
+  recorder().reserved_changed(bytes - before);
   recorder().device_use({.device = device,
                          .source = trace::DeviceUse::Driver,
                          .used_bytes = use.used_bytes,
                          .total_bytes = use.total_bytes,
-                         .process_bytes = reserved});
+                         .process_bytes = bytes});
+}
+
+void Devices::seen(std::uint8_t device, const Use& use) {
+  std::uint64_t const baseline = get(state(device).baseline_bytes);
+  set_reserved(device, use.used_bytes > baseline ? use.used_bytes - baseline : 0, use);
+}
+
+// Without a context nobody can be asked what is in use; then what is known of the blocks must do.
+void Devices::infer(std::uint8_t device) {
+  State const& s = state(device);
+  std::uint64_t const bytes = outliving_bytes(device);
+  set_reserved(device, bytes, {.used_bytes = get(s.others_bytes) + bytes, .total_bytes = get(s.total_bytes)});
 }
 
 void Devices::begin_overhead(std::uint8_t device) {
@@ -227,8 +237,8 @@ void Devices::give_back(std::uint8_t device, std::uint64_t overhead_bytes) {
 void Devices::forget(std::uint8_t device) {
   State& s = state(device);
   if (!s.met.exchange(false, std::memory_order_acq_rel)) return;
-  s.overhead_bytes.store(0, std::memory_order_relaxed);
-  set_reserved(device, live_bytes(device));
+  s.others_bytes.store(get(s.baseline_bytes) - s.overhead_bytes.exchange(0), std::memory_order_relaxed);
+  infer(device);
 }
 
 }  // namespace tidemark::interpose

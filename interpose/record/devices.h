@@ -72,9 +72,9 @@ class Devices {
     std::atomic<bool> met{false};
     std::atomic<bool> stale{false};  // something has changed since it was asked last
     SpinLock asking;                 // one at a time, so that a later answer is never lost to an earlier one
-    bool was_met = false;            // under the lock
     std::atomic<std::uint64_t> baseline_bytes{0};  // in use, and not by the program's blocks
     std::atomic<std::uint64_t> overhead_bytes{0};  // of that, this process's
+    std::atomic<std::uint64_t> others_bytes{0};    // the rest, when the last context ended
     std::atomic<std::uint64_t> reserved_bytes{0};  // as last seen
     std::atomic<std::uint64_t> live_bytes{0};
     std::atomic<std::uint64_t> total_bytes{0};
@@ -92,9 +92,10 @@ class Devices {
   void catch_up(std::uint8_t device, Ask ask);
   void sample_all();
   void note_cost(std::uint64_t begin_ticks, std::uint64_t end_ticks);
-  std::uint64_t baseline_for(const State& s, std::uint64_t used_bytes) const;
+  std::uint64_t outliving_bytes(std::uint8_t device) const;
   void seen(std::uint8_t device, const Use& use);
-  bool set_reserved(std::uint8_t device, std::uint64_t bytes);  // whether that is news
+  void set_reserved(std::uint8_t device, std::uint64_t bytes, const Use& use);
+  void infer(std::uint8_t device);
   bool too_soon();
   void write_facts(std::uint8_t device, const Use& use);
 

@@ -249,8 +249,10 @@ void Recorder::end_blocks(std::uint64_t ticks, bool (*belongs)(const Owned&, voi
     if (block.ticks < ticks && count < most && belongs(block, data)) found[count++] = {address, block};
   });
   for (std::size_t i = 0; i < count; ++i) {
-    if (std::uint64_t const taken = registry_.take_if(found[i].address, found[i].block, file_.clock()); taken != 0)
-      passed_by(found[i].address, found[i].block, taken);
+    std::uint64_t const taken = registry_.take_if(found[i].address, found[i].block, file_.clock());
+    if (taken == 0) continue;
+    // They ended before anything that came after; but a ring's checkpoint holds what it saw in the registry.
+    passed_by(found[i].address, found[i].block, file_.ring() == nullptr ? ticks : taken);
   }
 }
 

@@ -374,6 +374,11 @@ TEST_F(Hooks, AGraphsMemoryIsAskedForAfterWhateverMayTakeIt) {
         *static_cast<cuuint64_t*>(out) = pool;
         return CUDA_SUCCESS;
       });
+  replace(
+      "cuDeviceGetCount", +[](int* count) {
+        *count = 1;
+        return CUDA_SUCCESS;
+      });
   CUgraphNode node{};
   EXPECT_EQ(call("cuGraphAddMemAllocNode", &cuGraphAddMemAllocNode, &node, nullptr, nullptr, std::size_t{0}, nullptr),
             CUDA_SUCCESS);
@@ -389,7 +394,7 @@ TEST_F(Hooks, AGraphsMemoryIsAskedForAfterWhateverMayTakeIt) {
   EXPECT_EQ(call("cuGraphLaunch_ptsz", &cuGraphLaunch, nullptr, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(read_own_trace().live_bytes(Class::Graph), 3u << 20);
   // The device's last context ends, and its pool.
-  during_end = [] { primary_active = 0; };
+  during_end = [] { primary_active = pool = 0; };
   EXPECT_EQ(call("cuDevicePrimaryCtxReset_v2", &cuDevicePrimaryCtxReset_v2, 0), CUDA_SUCCESS);
   EXPECT_EQ(read_own_trace().live_bytes(Class::Graph), 0u);
 }

@@ -28,7 +28,7 @@ std::vector<std::string> surroundings(std::uint64_t seed) {
 }
 
 TEST(Account, OfRandomProgramsIsTheDevicesOwn) {
-  std::uint64_t const first = setting("ACCOUNT_SEED", 1), walks = setting("ACCOUNT_WALKS", 20);
+  std::uint64_t const first = setting("ACCOUNT_SEED", 1), walks = setting("ACCOUNT_WALKS", 100);
   std::map<std::string, int> well;
   for (std::uint64_t seed = first; seed < first + walks; ++seed) {
     Host const host{.name = "account_walk",

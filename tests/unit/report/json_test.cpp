@@ -163,8 +163,8 @@ TEST(JsonReport, SeveralTracesAreAListWithTheHighestNamed) {
     all.back().source.path = s.name;
   }
   json const r = json::parse(json_overview(all, {}));
-  EXPECT_EQ(r["processes"], 4);
-  EXPECT_EQ(r["traces"].size(), 4u);
+  EXPECT_EQ(r["processes"], 5);
+  EXPECT_EQ(r["traces"].size(), 5u);
   EXPECT_EQ(r["highest"], "oom");
 }
 

@@ -4,13 +4,30 @@
 
 namespace walk {
 
+// Waits for all work. What it gives back while a context is made cannot be told from what the context takes, and what
+// it still needs of a pool that is destroyed cannot be asked for.
+void Walk::settle() {
+  std::vector<CUcontext> all = contexts_;
+  for (CUcontext const primary : primaries_)
+    if (primary != nullptr) all.push_back(primary);
+  for (CUcontext const context : all) {
+    CUcontext popped = nullptr;
+    if (cuCtxPushCurrent(context) != CUDA_SUCCESS) continue;
+    cuCtxSynchronize();
+    cuCtxPopCurrent(&popped);
+  }
+}
+
 CUcontext Walk::primary(int device) {
-  if (primaries_[device] == nullptr) cuDevicePrimaryCtxRetain(&primaries_[device], device);
+  if (primaries_[device] != nullptr) return primaries_[device];
+  settle();
+  cuDevicePrimaryCtxRetain(&primaries_[device], device);
   return primaries_[device];
 }
 
 bool Walk::make_context() {
   CUcontext made = nullptr;
+  settle();
   if (contexts_.size() > 3 || cuCtxCreate(&made, nullptr, 0, static_cast<CUdevice>(pick(kDevices))) != CUDA_SUCCESS)
     return false;
   contexts_.push_back(made);
@@ -19,6 +36,7 @@ bool Walk::make_context() {
 
 // What belongs to it goes with it; its streams and graphs cannot be named any more.
 bool Walk::destroy_context() {
+  if (nameless_) return false;
   CUcontext const gone = take(contexts_, CUcontext{nullptr});
   if (gone == nullptr || cuCtxDestroy(gone) != CUDA_SUCCESS) return false;
   streams_.clear();
@@ -33,6 +51,7 @@ bool Walk::switch_context() {
 }
 
 bool Walk::reset_device() {
+  if (nameless_) return false;
   auto const device = static_cast<CUdevice>(pick(kDevices));
   bool const well = cuDevicePrimaryCtxReset(device) == CUDA_SUCCESS;
   streams_.clear();
@@ -44,6 +63,7 @@ bool Walk::reset_device() {
 }
 
 bool Walk::release_primary() {
+  if (nameless_) return false;
   auto const device = static_cast<CUdevice>(pick(kDevices));
   if (primaries_[device] == nullptr) return false;
   bool const well = cuDevicePrimaryCtxRelease(device) == CUDA_SUCCESS;

@@ -25,17 +25,24 @@ bool Walk::alloc_managed() {
   CUdeviceptr block = 0;
   if (cuMemAllocManaged(&block, any_size(), CU_MEM_ATTACH_GLOBAL) != CUDA_SUCCESS) return false;
   remember(block);
-  managed_.push_back(block);
+  CUdevice device = 0;
+  cuCtxGetDevice(&device);
+  std::erase_if(managed_, [&](const Managed& m) { return m.block == block; });
+  managed_.push_back({block, device});
   return true;
 }
 
-// To a device it takes memory there, to the host it gives it back.
+// To its device it takes memory there, to the host it gives it back. Not to another one: that one's contexts may end
+// while the memory stays, and then nobody can tell whose it is.
 bool Walk::prefetch() {
-  CUdeviceptr const block = any(managed_, CUdeviceptr{0});
-  CUmemLocation const where =
-      chance(70) ? CUmemLocation{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = static_cast<int>(pick(kDevices))}
-                 : CUmemLocation{.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0};
-  return block != 0 && cuMemPrefetchAsync_v2(block, 1 + pick(4 << 20), where, 0, any_stream()) == CUDA_SUCCESS;
+  Managed const managed = any(managed_, Managed{});
+  CUmemLocation const where = chance(70) ? CUmemLocation{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = managed.device}
+                                         : CUmemLocation{.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0};
+  // An old name may be in the middle of another block by now.
+  CUdeviceptr begin = 0;
+  return managed.block != 0 && cuMemGetAddressRange(&begin, nullptr, managed.block) == CUDA_SUCCESS &&
+         begin == managed.block &&
+         cuMemPrefetchAsync_v2(managed.block, 1 + pick(4 << 20), where, 0, any_stream()) == CUDA_SUCCESS;
 }
 
 bool Walk::free() {

@@ -53,8 +53,17 @@ bool Walk::make_pool() {
   return true;
 }
 
+// A pool that still has blocks lives on without a name: nobody can ask what it holds without a context, so from here on
+// there is always one.
 bool Walk::destroy_pool() {
-  return !pools_.empty() && cuMemPoolDestroy(take(pools_, CUmemoryPool{nullptr})) == CUDA_SUCCESS;
+  CUmemoryPool const pool = take(pools_, CUmemoryPool{nullptr});
+  cuuint64_t used = 0;
+  if (pool == nullptr) return false;
+  settle();
+  cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
+  nameless_ = nameless_ || used != 0;
+  for (int device = 0; nameless_ && device < kDevices; ++device) primary(device);
+  return cuMemPoolDestroy(pool) == CUDA_SUCCESS;
 }
 
 bool Walk::trim_pool() {

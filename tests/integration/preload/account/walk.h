@@ -94,6 +94,7 @@ class Walk {
   bool reset_device();
   bool release_primary();
   CUcontext primary(int device);
+  void settle();
 
   struct Range {
     CUdeviceptr at = 0;
@@ -102,13 +103,18 @@ class Walk {
   std::mt19937_64 random_;
   std::map<std::string, Count> counts_;
   std::vector<CUdeviceptr> blocks_;  // device, managed, pool and graph memory; some of it freed long ago
-  std::vector<CUdeviceptr> managed_;
+  struct Managed {
+    CUdeviceptr block = 0;
+    CUdevice device = 0;
+  };
+  std::vector<Managed> managed_;
   std::vector<void*> pinned_;
   std::vector<Range> registered_;
   std::vector<CUarray> arrays_;
   std::vector<CUmipmappedArray> mipmaps_;
   std::vector<CUstream> streams_;
   std::vector<CUmemoryPool> pools_;
+  bool nameless_ = false;  // a pool has been destroyed before its blocks
   std::vector<CUgraphExec> graphs_;
   std::vector<Range> reserved_, mapped_;
   std::vector<CUmemGenericAllocationHandle> physical_;
