@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/run/child.h"
 #include "cli/run/closing.h"
+#include "cli/run/driver_link.h"
 #include "cli/run/plan.h"
 #include "cli/run/program.h"
 #include "cli/run/traces.h"
@@ -35,7 +36,7 @@ constexpr const char* kExamples =
     "  tidemark run -o 'rank-%r.tide' -- mpirun -n 4 ./train    a trace for each process";
 
 struct Options {
-  std::string out, device = "native", memory, mode = "auto", limit, ring;
+  std::string out, device = "native", memory, mode = "auto", limit, ring, door = "auto";
   bool dry_run = false, execute = false, stacks = false, force = false;
 };
 
@@ -50,6 +51,8 @@ void declare(Arguments& a, Options& o) {
   a.option(o.limit, {"--limit", "SIZE", "make the card look like one of this size"});
   a.flag(o.stacks, "--stacks", "record native call stacks");
   a.option(o.ring, {"--ring", "SIZE", "keep the trace at this size: older events become sums"});
+  a.option(o.door,
+           {"--door", "DOOR", "auto (default), or soname: for libraries bound with RTLD_DEEPBIND", {"auto", "soname"}});
 }
 
 Error usage(const std::string& what, const std::string& hint) {
@@ -159,6 +162,13 @@ void close_up(const TraceList& list, const Ended& ended, bool software) {
   talk(traces.empty() ? nothing_recorded(software) : closing_lines(traces));
 }
 
+Result<std::string> second_door(const Libraries& libraries, const Plan& plan) {
+  if (libraries.soname.empty())
+    return Error{Errc::NotFound, "the second door is not here",
+                 "build it: cmake --build --preset release --target tidemark_soname_alias"};
+  return link_driver(plan.profile.empty() ? std::string() : libraries.softgpu + "/libcuda.so.1");
+}
+
 int launch(Plan plan, const Options& options) {
   auto program = inspect(plan.program[0]);
   if (!program.ok()) return ours(program.error(), program.error().code == Errc::NotFound ? kNotFound : kNotExecutable);
@@ -174,6 +184,11 @@ int launch(Plan plan, const Options& options) {
   if (!list.ok()) return ours(list.error());
   plan.out = *std::move(out);
   plan.list = list->path();
+  if (options.door == "soname") {
+    auto folder = second_door(*libraries, plan);
+    if (!folder.ok()) return ours(folder.error());
+    plan.driver_folder = *std::move(folder);
+  }
   warn_if_blind(*program);
 
   Environment inherited;

@@ -90,6 +90,8 @@ std::string nothing_recorded(bool software_device) {
   void* const driver = software_device ? nullptr : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (!software_device && driver == nullptr)
     text += "  there is no CUDA driver here; on the software device: tidemark run --device soft:a100-80g -- ...\n";
+  else
+    text += "  if it did, its libraries may be bound to their own names first: tidemark run --door soname ...\n";
   if (driver != nullptr) dlclose(driver);
   return text;
 }

@@ -72,6 +72,8 @@ Result<Libraries> find_libraries() {
   for (fs::path const& folder : {prefix / "lib", prefix / "lib" / "tidemark"}) {
     if (found.preload.empty() && fs::exists(folder / "libtidemark.so", failure))
       found.preload = folder / "libtidemark.so";
+    if (found.soname.empty() && fs::exists(folder / "soname" / "libcuda.so.1", failure))
+      found.soname = folder / "soname";
     if (found.softgpu.empty() && fs::exists(folder / "softgpu" / "libcuda.so.1", failure))
       found.softgpu = folder / "softgpu";
   }
@@ -83,9 +85,13 @@ Result<Libraries> find_libraries() {
 
 Environment environment_for(const Plan& plan, const Libraries& libraries, Environment inherited, bool preload_device) {
   Variables v(std::move(inherited));
+  bool const second_door = !plan.driver_folder.empty();
+  std::string const library = second_door ? libraries.soname + "/libcuda.so.1" : libraries.preload;
   // Behind the user's own: a tool that wraps CUDA's functions calls the next one, which is ours; we call CUDA itself.
-  v.append("LD_PRELOAD", libraries.preload);
+  v.append("LD_PRELOAD", library);
+  if (second_door) v.append("LD_PRELOAD", libraries.soname + "/libcuda.so");
   choose_device(v, plan, libraries, preload_device);
+  if (second_door) v.prepend("LD_LIBRARY_PATH", plan.driver_folder);
   v.set_if("TIDEMARK_OUT", plan.out);
   v.set_if("TIDEMARK_MODE", plan.mode);
   v.set_if("TIDEMARK_LIMIT", plan.limit);
@@ -94,7 +100,7 @@ Environment environment_for(const Plan& plan, const Libraries& libraries, Enviro
   v.set("TIDEMARK_SUMMARY", "0");
   v.set_if("TIDEMARK_RUN", plan.run);
   v.set_if("TIDEMARK_RUN_LIST", plan.list);
-  inject_nvtx(v, libraries.preload);
+  inject_nvtx(v, library);
   return v.take();
 }
 

@@ -16,13 +16,15 @@ struct Plan {
   std::string memory, mode, limit, ring;
   std::optional<bool> dry_run;
   bool stacks = false;
-  std::string run;   // the same for all processes of this launch
-  std::string list;  // where each process writes its trace's name
+  std::string driver_folder;  // of the second door: where libtidemark-driver.so.1 is; empty: the first door
+  std::string run;            // the same for all processes of this launch
+  std::string list;           // where each process writes its trace's name
 };
 
 // Where our own libraries are.
 struct Libraries {
   std::string preload;  // libtidemark.so
+  std::string soname;   // the folder of the second door's libcuda.so.1; empty: not here
   std::string softgpu;  // the folder of the software device; empty: not here
 };
 // Beside the running program: <prefix>/bin/tidemark and <prefix>/lib.

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import stat
 import subprocess
@@ -52,6 +53,32 @@ class Run(unittest.TestCase):
         for word in words:
             self.assertIn(word, done.stderr)
         self.assertEqual(done.stdout, "")
+
+
+class Doors(Run):
+    def test_the_second_door_records_what_the_first_does_and_leaves_nothing_but_a_link_in_the_cache(self):
+        cache = self.folder / "cache"
+        first = self.run_it(*SOFT, "-o", "first.tide", "--", SAMPLE)
+        for _ in range(2):
+            second = self.run_it(*SOFT, "--door", "soname", "-o", "second.tide", "--force", "--", SAMPLE,
+                                 env={"XDG_CACHE_HOME": str(cache)})
+            self.assertEqual(second.returncode, 0, second.stderr)
+            self.assertEqual(*(re.sub(r"[\d.]+ [mu]?s\b", "TIME", done.stdout) for done in (first, second)))
+            self.assertEqual(self.report("first.tide")["peak"]["live_bytes"], self.report("second.tide")["peak"]["live_bytes"])
+        self.assertEqual([p.name for p in cache.rglob("lib*")], ["libtidemark-driver.so.1"])
+
+    def test_a_library_that_is_bound_to_its_own_is_seen_by_the_second_door(self):
+        hosts = pathlib.Path(HOLDER).parent.parent / "hosts"
+        program = (hosts / "opens_plugin", hosts / "plugin.so", "deepbind")
+        blind = self.run_it(*SOFT, "--", *program)
+        self.assertEqual(blind.returncode, 0, blind.stderr)
+        self.assertIn("--door soname", blind.stderr)
+        seeing = self.run_it(*SOFT, "--door", "soname", "-o", "a.tide", "--", *program)
+        self.assertEqual((seeing.returncode, seeing.stdout), (0, blind.stdout), seeing.stderr)
+        self.assertGreater(self.report("a.tide")["totals"]["allocations"], 0)
+
+    def test_an_unknown_door_is_an_error(self):
+        self.complains(self.run_it("--door", "back", "--", SAMPLE), 2, "--door")
 
 
 class Codes(Run):
