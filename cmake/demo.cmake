@@ -1,4 +1,5 @@
-# The target `demo`: what tools/demo runs (the samples, their kernel libraries, the device's libraries) and no tests.
+# The target `demo`: what tools/demo runs (the samples, their kernel libraries, the device's libraries, the recorder and
+# the command) and no tests.
 function(tidemark_targets_below folder out)
   get_property(found DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
   get_property(below DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
@@ -12,7 +13,9 @@ endfunction()
 add_custom_target(demo)
 tidemark_targets_below("${PROJECT_SOURCE_DIR}/softgpu" _device)
 tidemark_targets_below("${PROJECT_SOURCE_DIR}/samples" _samples)
-foreach(_target IN LISTS _device _samples)
+tidemark_targets_below("${PROJECT_SOURCE_DIR}/interpose" _recorder)
+tidemark_targets_below("${PROJECT_SOURCE_DIR}/cli" _command)
+foreach(_target IN LISTS _device _samples _recorder _command)
   get_target_property(_type ${_target} TYPE)
   if(_type MATCHES "^(SHARED_LIBRARY|MODULE_LIBRARY|EXECUTABLE)$")
     add_dependencies(demo ${_target})

@@ -71,13 +71,29 @@ function(tidemark_program target)
   tidemark_check_links(${target} "${A_LINKS}")
 endfunction()
 
+# GoogleTest's header takes longer to compile than most tests that use it: once for all of them.
+function(tidemark_test_headers)
+  if(TARGET tidemark_test_headers)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers/main.cpp" CONTENT "int main() {}\n")
+  add_executable(tidemark_test_headers "${PROJECT_BINARY_DIR}/test_headers/main.cpp")
+  target_link_libraries(tidemark_test_headers PRIVATE tidemark_flags GTest::gtest)
+  target_compile_options(tidemark_test_headers PRIVATE ${ARGN})
+  target_precompile_headers(tidemark_test_headers PRIVATE <gtest/gtest.h> <algorithm> <atomic> <map> <string> <thread> <vector>)
+endfunction()
+
 # tidemark_test(tidemark_x_tests LABELS unit SOURCES ... LINKS ... SYSTEM ... [ENVIRONMENT K=V ...])
 # A GoogleTest program; CTest sees one entry per program, so that a suite's start-up is paid once.
 function(tidemark_test target)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LINKS;SYSTEM;LABELS;ENVIRONMENT;ARGS" ${ARGN})
   tidemark_program(${target} SOURCES ${A_SOURCES} LINKS ${A_LINKS} SYSTEM ${A_SYSTEM} GTest::gtest GTest::gtest_main)
   # Most of a build is spent on assertions' code, whose own speed matters to nobody.
-  target_compile_options(${target} PRIVATE "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0;-g1>")
+  set(options "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0;-g1>"
+              "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>")  # ccache wants that
+  target_compile_options(${target} PRIVATE "${options}")
+  tidemark_test_headers("${options}")
+  target_precompile_headers(${target} REUSE_FROM tidemark_test_headers)
   add_test(NAME ${target} COMMAND ${target} ${A_ARGS})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 300)

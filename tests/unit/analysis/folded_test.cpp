@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring's summary against that of a trace that kept everything.
+#include <memory>
+
 #include "tests/unit/analysis/fixture.h"
 #include "tests/unit/trace/ring_program.h"
 
@@ -19,7 +21,7 @@ class Both {
     File& whole = trace::make_file(folder_.file("whole.tide"));
     trace::Pair pair{model_, &ring, &whole, {0}};
     for (File* const file : {&ring, &whole}) {
-      auto* const names = new Dictionary;
+      auto const& names = names_.emplace_back(std::make_unique<Dictionary>());
       EXPECT_TRUE(names->start(*file));
       pair.paths = {0};
       for (const char* const layer : {"embed", "block.0", "block.1", "head"})
@@ -40,6 +42,7 @@ class Both {
   }
   trace::Folder folder_;
   Model model_;
+  std::vector<std::unique_ptr<Dictionary>> names_;
 };
 
 template <class Rows>
