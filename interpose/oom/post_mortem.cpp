@@ -97,6 +97,9 @@ void write_verdict(Page& page, const Shortage& s) {
       page.line("  verdict   shortage: %s more than there is", size(s.wanted_bytes - there).c_str());
       break;
     }
+    case Verdict::Refused:
+      page.line("  verdict   refused: the driver said no although %s is free", size(s.free_bytes).c_str());
+      break;
   }
 }
 
@@ -156,6 +159,10 @@ void write_advice(Page& page, const Shortage& s, const Owners& owners) {
       else
         page.line(
             "    - a smaller batch with gradient accumulation; mixed precision; checkpointing of the largest layers");
+      break;
+    case Verdict::Refused:
+      page.line("    - look for a quota: MPS or MIG, a container's limits; on the software device, SOFTGPU_FAULT");
+      page.line("    - try again: another process may have held the memory at that instant");
       break;
   }
   page.line("    - what was alive, and since when: tidemark report %s", recorder().file().path());

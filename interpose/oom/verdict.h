@@ -19,6 +19,7 @@ enum class Verdict : unsigned char {
   Fragmentation,  // the bytes are there, in pieces that are too small
   Others,         // without the other processes there would be room
   Shortage,       // the program needs more than there is
+  Refused,        // there is far more than it needs, and the driver said no
 };
 
 // What is reserved and not in use.
@@ -26,8 +27,12 @@ constexpr std::uint64_t idle_bytes(const Shortage& s) {
   return s.reserved_bytes > s.live_bytes ? s.reserved_bytes - s.live_bytes : 0;
 }
 
+inline constexpr std::uint64_t kClearlyEnough = std::uint64_t{32} << 20;
+
 constexpr Verdict judge(const Shortage& s) {
   if (s.total_bytes != 0 && s.wanted_bytes > s.total_bytes) return Verdict::TooLarge;
+  // A card's pages can be anywhere: pieces are no reason where so much is free.
+  if (s.free_bytes / 2 >= s.wanted_bytes + kClearlyEnough) return Verdict::Refused;
   // Free bytes count too: a driver that had them in one piece would have given them.
   if (idle_bytes(s) + s.free_bytes >= s.wanted_bytes) return Verdict::Fragmentation;
   if (s.others_bytes + s.free_bytes + idle_bytes(s) >= s.wanted_bytes && s.others_bytes >= s.reserved_bytes)

@@ -61,6 +61,13 @@ TEST(Verdict, FreeBytesThatWouldDoAreFragmentationToo) {
             Verdict::Fragmentation);
 }
 
+TEST(Verdict, WhereFarMoreIsFreeTheDriverRefused) {
+  Shortage s{.wanted_bytes = (1_MiB).n, .total_bytes = (8_GiB).n, .free_bytes = (4_GiB).n};
+  EXPECT_EQ(judge(s), Verdict::Refused);
+  s.free_bytes = (40_MiB).n;
+  EXPECT_EQ(judge(s), Verdict::Fragmentation);
+}
+
 TEST(Verdict, AnUnknownCapacityIsNotTooSmall) {
   EXPECT_EQ(judge({.wanted_bytes = (1_GiB).n}), Verdict::Shortage);
 }
