@@ -71,6 +71,7 @@ Source read_source(const trace::Trace& trace, const History& history) {
   s.process = h.pid;
   s.duration_ns = history.end_ns;
   s.events = history.changes.size();
+  s.missing_bytes = trace.missing_bytes();
   s.lost_events = trace.lost_events();
   for (std::size_t i = 0; i < trace::kLossCount; ++i) add(s.lost, trace::kLossNames[i], h.lost[i]);
   add(s.oddities, "frees without an allocation", history.oddities.frees_without_allocation);

@@ -110,6 +110,7 @@ struct Source {
   unsigned process = 0;
   std::uint64_t duration_ns = 0;
   std::uint64_t events = 0;
+  std::uint64_t missing_bytes = 0;  // of a file that was cut off
   std::uint64_t lost_events = 0;
   std::vector<std::pair<std::string, std::uint64_t>> lost;      // why, how many; only what there was
   std::vector<std::pair<std::string, std::uint64_t>> oddities;  // likewise

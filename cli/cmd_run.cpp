@@ -81,17 +81,26 @@ Result<std::string> profile_of(const Options& o) {
   return name;
 }
 
-// The trace's name as every process of the launch will understand it, wherever it runs.
-Result<std::string> out_of(const Options& o) {
-  if (o.out.empty()) return (fs::current_path() / "tidemark-%p.tide").string();
-  fs::path const path = fs::absolute(o.out).lexically_normal();
-  fs::path const folder = path.parent_path();
+Result<void> can_be_written(const fs::path& folder) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure))
     return Error{Errc::Io, folder.string() + ": no such folder", "make it first, or choose another place with -o"};
   if (access(folder.c_str(), W_OK) != 0)
     return Error{Errc::Io, folder.string() + ": " + std::strerror(errno), "choose another place with -o"};
-  if (fs::exists(path, failure)) {
+  return {};
+}
+
+// The trace's name as every process of the launch will understand it, wherever it runs.
+Result<std::string> out_of(const Options& o) {
+  fs::path const path = fs::absolute(o.out.empty() ? "tidemark-%p.tide" : o.out).lexically_normal();
+  if (auto possible = can_be_written(path.parent_path()); !possible.ok()) return possible.error();
+  std::error_code failure;
+  fs::file_status const there = fs::symlink_status(path, failure);
+  if (fs::is_directory(there) || path.filename().empty())
+    return Error{Errc::Io, o.out + ": is a folder", "name a file in it: -o " + (fs::path(o.out) / "run.tide").string()};
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    return Error{Errc::Io, o.out + ": is no regular file", "choose another name with -o"};
+  if (fs::exists(there)) {
     if (!o.force) return Error{Errc::Io, o.out + ": there is a file of this name", "--force writes over it"};
     fs::remove(path, failure);
   }
@@ -151,15 +160,22 @@ int not_started(const Program& program, int why) {
 }
 
 // After the program: whatever goes wrong here, its own code is what counts.
-void close_up(const TraceList& list, const Ended& ended, bool software) {
+void close_up(const TraceList& list, const Ended& ended, const Program& program, bool software) {
   std::vector<std::string> traces;
+  std::string failure;
   for (TraceList::Entry const& entry : list.read()) {
+    if (entry.written.empty()) {
+      failure = entry.wanted;
+      continue;
+    }
     note_end(entry.written, ended.pid, ended.status);
     auto const home = bring_home(entry);
     if (!home.ok()) complain(home.error());
     traces.push_back(home.ok() ? *home : entry.written);
   }
-  talk(traces.empty() ? nothing_recorded(software) : closing_lines(traces));
+  if (!traces.empty()) return talk(closing_lines(traces));
+  if (failure.empty() && program.elf && !program.dynamic) failure = "it is linked statically";
+  talk(failure.empty() ? nothing_recorded(software) : "tidemark: nothing was recorded: " + failure + "\n");
 }
 
 Result<std::string> second_door(const Libraries& libraries, const Plan& plan) {
@@ -204,7 +220,7 @@ int launch(Plan plan, const Options& options) {
   }
   if (!ended.ok()) return ours(ended.error());
   if (ended->start_failure != 0) return not_started(*program, ended->start_failure);
-  close_up(*list, *ended, !plan.profile.empty());
+  close_up(*list, *ended, *program, !plan.profile.empty());
   return exit_code_of(ended->status);
 }
 

@@ -40,6 +40,7 @@ Json trace_of(const Source& s) {
   return {{"path", s.path},
           {"complete", s.complete},
           {"dropped_events", s.lost_events},
+          {"missing_bytes", s.missing_bytes},
           {"duration_ns", s.duration_ns},
           {"processes", 1},
           {"mode", s.mode},

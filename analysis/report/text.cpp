@@ -47,6 +47,9 @@ class TextReport {
 
   // What is missing comes before every figure that it may be missing from.
   void losses() {
+    if (s_.source.missing_bytes != 0)
+      warn("The file is cut off: its last " + bytes_text(s_.source.missing_bytes) +
+           " are missing, and so is what they recorded. Was it copied to its end?");
     if (s_.source.lost_events != 0) {
       std::vector<std::string> reasons;
       for (auto const& [why, count] : s_.source.lost) reasons.push_back(count_text(count) + " " + why);

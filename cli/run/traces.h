@@ -20,8 +20,8 @@ class TraceList {
   const std::string& path() const { return path_; }
 
   struct Entry {
-    std::string written;  // where the trace is
-    std::string wanted;   // where it was to be
+    std::string written;  // where the trace is; empty: there is none
+    std::string wanted;   // where it was to be, or why there is none
   };
   std::vector<Entry> read() const;
 

@@ -15,6 +15,7 @@
 #include "interpose/oom/verdict.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/devices.h"
+#include "interpose/record/pools.h"
 #include "interpose/record/recorder.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
@@ -64,6 +65,7 @@ Shortage measure(const Refusal& refusal) {
           .free_bytes = seen.free_bytes,
           .live_bytes = devices().live_bytes(refusal.device),
           .reserved_bytes = devices().reserved_bytes(refusal.device),
+          .cached_bytes = pools().idle_bytes(refusal.device),
           .others_bytes = others_bytes(refusal.device, total - free)};
 }
 
@@ -87,20 +89,21 @@ void write_verdict(Page& page, const Shortage& s) {
       break;
     case Verdict::Fragmentation:
       page.line("  verdict   fragmentation: %s reserved but not in use, and %s free, in pieces too small for %s",
-                size(idle_bytes(s)).c_str(), size(s.free_bytes).c_str(), size(s.wanted_bytes).c_str());
+                size(s.cached_bytes).c_str(), size(s.free_bytes).c_str(), size(s.wanted_bytes).c_str());
       break;
     case Verdict::Others:
       page.line("  verdict   other processes hold the device: %s are theirs", size(s.others_bytes).c_str());
       break;
-    case Verdict::Shortage: {
-      std::uint64_t const there = s.free_bytes + idle_bytes(s);
-      page.line("  verdict   shortage: %s more than there is", size(s.wanted_bytes - there).c_str());
+    case Verdict::Shortage:
+      page.line("  verdict   shortage: %s more than there is", size(short_bytes(s)).c_str());
       break;
-    }
     case Verdict::Refused:
       page.line("  verdict   refused: the driver said no although %s is free", size(s.free_bytes).c_str());
       break;
   }
+  if (rounding_bytes(s) >= s.reserved_bytes / 10 && rounding_bytes(s) != 0)
+    page.line("  rounding  %s of what is reserved: the driver gives whole granules, and small blocks do not fill them",
+              size(rounding_bytes(s)).c_str());
 }
 
 double percent(std::uint64_t part, std::uint64_t whole) {
@@ -139,6 +142,8 @@ void write_owners(Page& page, const Owners& owners) {
 void write_advice(Page& page, const Shortage& s, const Owners& owners) {
   auto const kind = [&](trace::Kind k) { return owners.kinds[static_cast<std::size_t>(k)]; };
   page.line("  what to try");
+  if (rounding_bytes(s) >= short_bytes(s) && rounding_bytes(s) >= s.reserved_bytes / 10 && rounding_bytes(s) != 0)
+    page.line("    - fewer and larger blocks, divided by the program itself: each block takes whole granules of 2 MiB");
   switch (judge(s)) {
     case Verdict::TooLarge:
       page.line("    - split the block: a smaller batch, chunks of the loss or of the logits");

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "interpose/order/order.h"
 #include "interpose/real/driver.h"
@@ -16,8 +18,38 @@
 namespace tidemark::interpose {
 namespace {
 
-constexpr std::array kPrefixes{"TIDEMARK_", "SOFTGPU_", "CUDA_", "PYTORCH_",    "TF_",        "XLA_",
-                               "NCCL_",     "NVTX_",    "RANK=", "LOCAL_RANK=", "WORLD_SIZE="};
+// What decides how memory is allocated, and nothing else: a trace is passed on, and an environment has secrets in it.
+constexpr std::array kOwnPrefixes{"TIDEMARK_", "SOFTGPU_"};
+constexpr std::array kVariables{"CUBLASLT_WORKSPACE_SIZE",
+                                "CUBLAS_WORKSPACE_CONFIG",
+                                "CUDA_DEVICE_MAX_CONNECTIONS",
+                                "CUDA_DEVICE_ORDER",
+                                "CUDA_LAUNCH_BLOCKING",
+                                "CUDA_MANAGED_FORCE_DEVICE_ALLOC",
+                                "CUDA_MODULE_LOADING",
+                                "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+                                "CUDA_VISIBLE_DEVICES",
+                                "LOCAL_RANK",
+                                "NCCL_BUFFSIZE",
+                                "NCCL_CUMEM_ENABLE",
+                                "NCCL_MAX_NCHANNELS",
+                                "NVTX_INJECTION64_PATH",
+                                "PYTORCH_ALLOC_CONF",
+                                "PYTORCH_CUDA_ALLOC_CONF",
+                                "PYTORCH_NO_CUDA_MEMORY_CACHING",
+                                "RANK",
+                                "TF_FORCE_GPU_ALLOW_GROWTH",
+                                "TF_GPU_ALLOCATOR",
+                                "WORLD_SIZE",
+                                "XLA_PYTHON_CLIENT_ALLOCATOR",
+                                "XLA_PYTHON_CLIENT_MEM_FRACTION",
+                                "XLA_PYTHON_CLIENT_PREALLOCATE"};
+
+bool matters(std::string_view name) {
+  auto const own = [&](const char* prefix) { return name.starts_with(prefix); };
+  return std::any_of(kOwnPrefixes.begin(), kOwnPrefixes.end(), own) ||
+         std::find(kVariables.begin(), kVariables.end(), name) != kVariables.end();
+}
 
 std::string read_file(const char* path) {
   std::string text;
@@ -71,13 +103,11 @@ void append_quoted(std::string& out, std::string_view word) {
 }
 
 void write_environment(trace::Dictionary& names) {
-  for (char** at = environ; at != nullptr && *at != nullptr; ++at)
-    for (const char* const prefix : kPrefixes) {
-      char* const equals = strchr(*at, '=');
-      if (equals == nullptr || strncmp(*at, prefix, strlen(prefix)) != 0) continue;
-      names.fact("environment." + std::string(*at, equals), equals + 1);
-      break;
-    }
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    char* const equals = strchr(*at, '=');
+    if (equals == nullptr || !matters({*at, equals})) continue;
+    names.fact("environment." + std::string(*at, equals), equals + 1);
+  }
 }
 
 }  // namespace

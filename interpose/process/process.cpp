@@ -34,13 +34,8 @@ void at_exit() {
   });
 }
 
-void say_error(const Error& error) {
-  say("tidemark", "error: " + error.what + "; nothing is recorded");
-  if (!error.hint.empty()) say("tidemark", "hint: " + error.hint);
-}
-
-// The launcher's list gets where the trace is and where it was to be, a zero byte behind each. One write: the processes
-// of a launch append to one file.
+// The launcher's list gets where the trace is and where it was to be, a zero byte behind each; or nothing, and why
+// there is none. One write: the processes of a launch append to one file.
 void tell_launcher(const std::string& list, const std::string& written, const std::string& wanted) {
   if (list.empty()) return;
   int const file = open(list.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -48,6 +43,13 @@ void tell_launcher(const std::string& list, const std::string& written, const st
   std::string const entry = written + '\0' + wanted + '\0';
   [[maybe_unused]] ssize_t const n = write(file, entry.data(), entry.size());
   close(file);
+}
+
+void say_error(const Error& error) {
+  say("tidemark", "error: " + error.what + "; nothing is recorded");
+  if (!error.hint.empty()) say("tidemark", "hint: " + error.hint);
+  const char* const list = getenv("TIDEMARK_RUN_LIST");
+  tell_launcher(list == nullptr ? "" : list, "", error.what);
 }
 
 bool start() {

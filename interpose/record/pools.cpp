@@ -17,12 +17,18 @@ CUmemoryPool default_pool(CUdevice device) {
   return call(&Driver::cuDeviceGetDefaultMemPool, &pool, device) == CUDA_SUCCESS ? pool : nullptr;
 }
 
-std::uint64_t reserved_of(CUmemoryPool pool) {
+std::uint64_t ask(CUmemoryPool pool, CUmemPool_attribute what) {
   cuuint64_t bytes = 0;
-  if (pool == nullptr || call(&Driver::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-                              static_cast<void*>(&bytes)) != CUDA_SUCCESS)
+  if (pool == nullptr || call(&Driver::cuMemPoolGetAttribute, pool, what, static_cast<void*>(&bytes)) != CUDA_SUCCESS)
     return 0;
   return bytes;
+}
+std::uint64_t reserved_of(CUmemoryPool pool) {
+  return ask(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+}
+std::uint64_t idle_of(CUmemoryPool pool) {
+  std::uint64_t const reserved = reserved_of(pool), used = ask(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  return reserved > used ? reserved - used : 0;
 }
 
 int device_count() {
@@ -64,7 +70,15 @@ int Pools::device_of(std::uint64_t pool) {
 }
 
 std::uint64_t Pools::reserved_bytes(std::uint8_t device) {
-  std::uint64_t sum = reserved_of(default_pool(CUdevice{device}));
+  return sum(device, reserved_of);
+}
+std::uint64_t Pools::idle_bytes(std::uint8_t device) {
+  return sum(device, idle_of);
+}
+
+template <class F>
+std::uint64_t Pools::sum(std::uint8_t device, F of_pool) {
+  std::uint64_t bytes = of_pool(default_pool(CUdevice{device}));
   // Not asked under the lock, and some at a time: a driver may take its time.
   std::array<std::uint64_t, 64> some;
   for (std::size_t skipped = 0, count = some.size(); count == some.size(); skipped += count) {
@@ -76,9 +90,9 @@ std::uint64_t Pools::reserved_bytes(std::uint8_t device) {
         if (its == device && at++ >= skipped && count < some.size()) some[count++] = pool;
       });
     }
-    for (std::size_t i = 0; i < count; ++i) sum += reserved_of(reinterpret_cast<CUmemoryPool>(some[i]));
+    for (std::size_t i = 0; i < count; ++i) bytes += of_pool(reinterpret_cast<CUmemoryPool>(some[i]));
   }
-  return sum;
+  return bytes;
 }
 
 }  // namespace tidemark::interpose

@@ -20,8 +20,13 @@ class Pools {
   int device_of(std::uint64_t pool);
   // What the device has given them, by their own word.
   std::uint64_t reserved_bytes(std::uint8_t device);
+  // Of that, what no block is in.
+  std::uint64_t idle_bytes(std::uint8_t device);
 
  private:
+  template <class F>
+  std::uint64_t sum(std::uint8_t device, F of_pool);
+
   SpinLock lock_;
   AddressMap<std::uint8_t> devices_;
 };

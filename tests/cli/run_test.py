@@ -55,6 +55,39 @@ class Run(unittest.TestCase):
         self.assertEqual(done.stdout, "")
 
 
+class Places(Run):
+    def test_only_a_file_is_written_over(self):
+        (self.folder / "inner").mkdir()
+        os.mkfifo(self.folder / "fifo")
+        for name, word in (("inner", "folder"), ("fifo", "regular file"), (".", "folder"), ("/dev/null", "regular file")):
+            self.complains(self.run_it("-o", name, "--force", "--", SAMPLE), 125, word, "-o")
+        self.assertTrue((self.folder / "inner").is_dir())
+        self.assertTrue((self.folder / "fifo").is_fifo())
+
+    def test_where_recording_failed_the_end_says_why_and_nothing_else(self):
+        done = self.run_it(*SOFT, "--", SAMPLE, env={"TIDEMARK_STACKS": "maybe"})
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"tidemark: nothing was recorded: TIDEMARK_STACKS")
+        self.assertNotIn("--door", done.stderr)
+        self.assertNotIn("did not use", done.stderr)
+
+    def test_a_trace_that_was_cut_off_says_so(self):
+        self.assertEqual(self.run_it(*SOFT, "-o", "a.tide", "--", SAMPLE).returncode, 0)
+        whole = (self.folder / "a.tide").read_bytes()
+        for size in (len(whole) - 1, len(whole) // 2, 70000, 4096):
+            (self.folder / "cut.tide").write_bytes(whole[:size])
+            self.assertIn("cut off", self.call("report", "cut.tide").stdout)
+            self.assertFalse(self.report("cut.tide")["trace"]["complete"])
+            self.assertEqual(self.report("cut.tide")["trace"]["missing_bytes"], len(whole) - size)
+
+    def test_secrets_of_the_environment_are_not_in_the_trace(self):
+        done = self.run_it(*SOFT, "-o", "a.tide", "--", SAMPLE, env={"TF_VAR_password": "hunter2", "CUDA_VISIBLE_DEVICES": "0"})
+        self.assertEqual(done.returncode, 0)
+        trace = (self.folder / "a.tide").read_bytes()
+        self.assertNotIn(b"hunter2", trace)
+        self.assertIn(b"CUDA_VISIBLE_DEVICES", trace)
+
+
 class Doors(Run):
     def test_the_second_door_records_what_the_first_does_and_leaves_nothing_but_a_link_in_the_cache(self):
         cache = self.folder / "cache"

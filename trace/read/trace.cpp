@@ -118,6 +118,14 @@ void Trace::decode_chunk(std::size_t i, std::vector<Event>& out) const {
   for (Event e; reader.next(e);) out.push_back(e);
 }
 
+std::uint64_t Trace::missing_bytes() const {
+  std::uint64_t const chunks = mapping_->bytes / kChunkBytes;
+  if (header_.chunks <= chunks) return 0;
+  // Nonsense in a damaged header stays below all that a number can say.
+  std::uint64_t const whole = std::min(header_.chunks, ~std::uint64_t{0} / kChunkBytes) * kChunkBytes;
+  return whole - mapping_->bytes;
+}
+
 std::uint64_t Trace::lost_events() const {
   std::uint64_t sum = 0;
   for (std::uint64_t const n : header_.lost) sum += n;

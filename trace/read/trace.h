@@ -27,7 +27,9 @@ class Trace {
   const FileHeader& header() const { return header_; }
   const Names& names() const { return names_; }
   // The program came to its end and nothing is missing.
-  bool complete() const { return header_.state == FileState::Closed && lost_events() == 0; }
+  bool complete() const { return header_.state == FileState::Closed && lost_events() == 0 && missing_bytes() == 0; }
+  // Of a file that was cut off: what it should have beyond its end.
+  std::uint64_t missing_bytes() const;
   std::uint64_t lost_events() const;
   // Since the trace began.
   std::uint64_t nanoseconds(std::uint64_t ticks) const;

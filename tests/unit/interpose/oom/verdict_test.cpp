@@ -25,9 +25,21 @@ TEST(Verdict, FoundingArticlesErrorIsFragmentation) {
                    .total_bytes = gib(10.76),
                    .free_bytes = mib(30.94),
                    .live_bytes = gib(9.46),
-                   .reserved_bytes = gib(9.87)};
+                   .reserved_bytes = gib(9.87),
+                   .cached_bytes = gib(0.41)};
   EXPECT_EQ(judge(s), Verdict::Fragmentation);
-  EXPECT_NEAR(static_cast<double>(idle_bytes(s)), gib(0.41), mib(1));
+  EXPECT_LT(rounding_bytes(s), mib(1));
+}
+
+TEST(Verdict, WhatGranulesRoundUpIsOfUseToNobody) {
+  Shortage const s{.wanted_bytes = gib(1.68),
+                   .total_bytes = gib(14.75),
+                   .free_bytes = gib(1.64),
+                   .live_bytes = gib(12.74),
+                   .reserved_bytes = gib(12.81)};
+  EXPECT_EQ(judge(s), Verdict::Shortage);
+  EXPECT_NEAR(static_cast<double>(short_bytes(s)), gib(0.04), mib(1));
+  EXPECT_NEAR(static_cast<double>(rounding_bytes(s)), gib(0.07), mib(1));
 }
 
 TEST(Verdict, BytesThatAreNotThereAreAShortage) {
