@@ -125,6 +125,7 @@ Status Arena::take_whole(std::uint64_t bytes, Record** block) {
       r->address.store(address, std::memory_order_relaxed);
       r->state.store(State::Live, std::memory_order_relaxed);
       if (pointers_.publish_elsewhere(*r)) {
+        whole_granules_ += r->granules;
         *block = r;
         return Status::Ok;
       }
@@ -141,6 +142,7 @@ Status Arena::drop_whole(Record& block) {
     // Before the driver's call: afterwards another thread may be given the address.
     std::lock_guard const guard(lock_);
     pointers_.withdraw_elsewhere(block);
+    whole_granules_ -= block.granules;
     records_.drop(block);
   }
   pool_.calls().free.fetch_add(1, std::memory_order_relaxed);
@@ -152,6 +154,7 @@ ArenaUse Arena::use() const {
   ArenaUse use{.reserved_bytes = pool_.reserved_frames() * kFrameBytes,
                .stock_bytes = pool_.stock_frames() * kFrameBytes,
                .moved_frames = moved_frames_,
+               .whole_bytes = whole_granules_ * kGranuleBytes,
                .lost_bytes = lost_frames_ * kFrameBytes};
   for (const Zone& zone : zones_)
     for (const auto& holes : zone.holes) {

@@ -37,6 +37,7 @@ struct Want {
 struct GrowthLimit {
   std::uint64_t frames = ~0ull;   // most frames that may be reserved
   std::uint64_t sole_passed = 0;  // holes of everybody with stamps up to here may lose their frames
+  bool stitch = true;
 };
 
 struct ArenaUse {
@@ -46,6 +47,7 @@ struct ArenaUse {
   std::uint64_t largest_hole_bytes = 0;
   std::uint64_t holes = 0;
   std::uint64_t moved_frames = 0;  // stitched so far
+  std::uint64_t whole_bytes = 0;   // blocks of the driver's own, beside the reserved ones
   std::uint64_t lost_bytes = 0;    // frames that the driver did not unmap
 };
 
@@ -77,10 +79,11 @@ class Arena {
   bool contains(std::uint64_t address) const { return pointers_.contains(address); }
   RecordTable& records() { return records_; }
   PagePool& pool() { return pool_; }
+  const PagePool& pool() const { return pool_; }
 
   ArenaUse use() const;
-  // Bytes of whole pieces that trim() would give back if every Cached block were released first.
-  std::uint64_t returnable_bytes(std::uint64_t sole_passed) const;
+  // Bytes of whole pieces that trim() would give back if every free block were a hole that streams have passed.
+  std::uint64_t returnable_bytes() const;
   // Whether a whole free frame waits for the sole stream.
   bool has_unpassed_frames(std::uint64_t sole_passed) const;
   bool has_holes_of(DomainId domain) const;
@@ -177,6 +180,7 @@ class Arena {
   std::uint32_t tick_ = 0;
   std::uint64_t moved_frames_ = 0;
   std::uint64_t lost_frames_ = 0;
+  std::uint64_t whole_granules_ = 0;
 };
 
 }  // namespace tidemark::allocator

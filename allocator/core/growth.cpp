@@ -85,7 +85,7 @@ void Arena::plan_fillings(Growth& growth, const GrowthLimit& limit) {
     needed += run.count;
     widest = std::max(widest, run.count);
   }
-  if (options_.stitch && needed != 0 && pool_.can_map()) steal(growth, needed, widest, limit);
+  if (options_.stitch && limit.stitch && needed != 0 && pool_.can_map()) steal(growth, needed, widest, limit);
   std::size_t next = 0;
   for (Run& run : runs) {
     for (; next < growth.stolen.size() && growth.stolen_pieces[next].frames <= run.count; ++next)

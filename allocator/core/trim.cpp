@@ -109,11 +109,11 @@ bool Arena::has_unpassed_frames(std::uint64_t sole_passed) const {
   return found;
 }
 
-std::uint64_t Arena::returnable_bytes(std::uint64_t sole_passed) const {
+std::uint64_t Arena::returnable_bytes() const {
   std::lock_guard const guard(lock_);
   std::uint64_t frames = pool_.stock_frames();
   for (const Zone& zone : zones_) {
-    // A run of holes and cached blocks would be one hole; what is under it in whole pieces can go.
+    // A run of holes and free blocks would be one hole; what is under it in whole pieces can go.
     Granules begin = 0;
     Granules end = 0;
     auto const count_run = [&] {
@@ -125,8 +125,7 @@ std::uint64_t Arena::returnable_bytes(std::uint64_t sole_passed) const {
     };
     for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
       State const state = r->state.load(std::memory_order_relaxed);
-      bool const counts =
-          (state == State::Hole || state == State::Cached) && r->domain == DomainId::Shared && r->stamp <= sole_passed;
+      bool const counts = state == State::Hole || state == State::Cached || state == State::Pending;
       if (!counts || begin == end) {
         count_run();
         begin = r->offset;

@@ -68,7 +68,7 @@ TEST_F(ArenaTest, TrimGivesWholeFramesBackAndKeepsTheRest) {
   Record* const b = get(6_MiB);
   Record* const c = get(3_MiB);
   free(b);
-  EXPECT_EQ(arena.returnable_bytes(0), 4u << 20);  // of [3, 9) MiB whole frames are [4, 8)
+  EXPECT_EQ(arena.returnable_bytes(), 4u << 20);  // of [3, 9) MiB whole frames are [4, 8)
   EXPECT_EQ(arena.trim(1 << 20, 0), 2u << 20);
   EXPECT_EQ(arena.trim(~0ull >> 1, 0), 2u << 20);
   EXPECT_EQ(driver.used_bytes(), 8u << 20);
@@ -130,11 +130,11 @@ TEST_F(LargePieces, APieceMovesOnlyWhenAllOfItIsFree) {
   Record* const a = grow(8_MiB);  // one piece
   free(a);
   Record* const part = take(2_MiB);
-  EXPECT_EQ(arena.returnable_bytes(0), 0u);
+  EXPECT_EQ(arena.returnable_bytes(), 0u);
   free(part);
-  EXPECT_EQ(arena.returnable_bytes(0), 8u << 20);
+  EXPECT_EQ(arena.returnable_bytes(), 8u << 20);
   free(first);
-  EXPECT_EQ(arena.returnable_bytes(0), 16u << 20);
+  EXPECT_EQ(arena.returnable_bytes(), 16u << 20);
 }
 
 }  // namespace
