@@ -144,6 +144,7 @@ class Arena {
   Record* take_hole(Zone& zone, Record& hole, const Want& want);
   Record* deliver(Record& busy, const Want& want);  // Busy -> Live
   void settle(Zone& zone, Record& busy);            // a Busy range becomes holes and Unmapped ranges, as its frames are
+  void settle_but(Zone& zone, Record& busy, const std::vector<Piece>& stuck);
 
   // growth_place.cpp, growth.cpp
   bool usable(const Record& r, const Want& want, const GrowthLimit& limit) const;

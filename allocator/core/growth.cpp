@@ -173,31 +173,27 @@ Status Arena::map_fillings(Growth& growth) {
 
 Record* Arena::finish(Growth& growth, Status status) {
   std::lock_guard const guard(lock_);
-  bool stuck = false;  // a mapping without access that the driver did not take back
+  std::vector<Piece> stuck;  // where the driver did not take a mapping back
+  for (std::size_t i = 0; i < growth.stolen.size(); ++i)
+    if (!growth.unmapped[i]) stuck.push_back(growth.stolen_pieces[i]);
   for (Filling& filling : growth.fillings) {
     if (filling.created) filling.id = pool_.adopt(filling.piece);
-    if (filling.id == 0) continue;
     auto const stolen = std::find(growth.stolen.begin(), growth.stolen.end(), filling.id);
-    if (stolen != growth.stolen.end() && !growth.unmapped[static_cast<std::size_t>(stolen - growth.stolen.begin())]) {
-      lost_frames_ += filling.piece.frames;
-    } else if (!filling.mapped) {
+    bool const lost =
+        stolen != growth.stolen.end() && !growth.unmapped[static_cast<std::size_t>(stolen - growth.stolen.begin())];
+    if (filling.id == 0 || lost) continue;
+    if (!filling.mapped)
       pool_.put_in_stock(filling.id);
-    } else {
+    else if (status == Status::Ok)
       pool_.attach(filling.id, filling.at);
-      stuck = stuck || status != Status::Ok;
-    }
+    else
+      stuck.push_back(filling.piece);
   }
-  bool const all_unmapped = std::find(growth.unmapped.begin(), growth.unmapped.end(), false) == growth.unmapped.end();
-  // Address space over a mapping that may still stand is never used again: its record stays Busy.
-  if (all_unmapped)
-    for (Record* const range : growth.robbed) make_unmapped(zone_of(range->offset), *range);
-  if (stuck) {
-    lost_frames_ += growth.target->granules / kFrameGranules;
-    return nullptr;
-  }
+  for (Record* const range : growth.robbed) settle_but(zone_of(range->offset), *range, stuck);
   Zone& zone = *growth.zone;
   if (status != Status::Ok) {
-    settle(zone, *growth.target);
+    settle_but(zone, *growth.target, stuck);
+    for (const Piece& piece : stuck) lost_frames_ += piece.frames;
     return nullptr;
   }
   Record* block = growth.target;

@@ -112,4 +112,30 @@ void Arena::settle(Zone& zone, Record& busy) {
   }
 }
 
+// Address space over a mapping that may still stand is never used again: its record stays Busy.
+void Arena::settle_but(Zone& zone, Record& busy, const std::vector<Piece>& stuck) {
+  Record* r = &busy;
+  Granules const end = busy.end();
+  while (r != nullptr) {
+    // The first stuck piece in the rest of the range.
+    const Piece* next = nullptr;
+    for (const Piece& piece : stuck) {
+      Granules const at = piece.first * kFrameGranules;
+      if (at >= r->offset && at < end && (next == nullptr || piece.first < next->first)) next = &piece;
+    }
+    if (next == nullptr) {
+      settle(zone, *r);
+      return;
+    }
+    Granules const from = next->first * kFrameGranules;
+    Granules const to = from + next->frames * kFrameGranules;
+    Record* stays = r;
+    if (from > r->offset) {
+      stays = zone.tiling.split(*r, from - r->offset);
+      settle(zone, *r);
+    }
+    r = to < stays->end() ? zone.tiling.split(*stays, to - stays->offset) : nullptr;
+  }
+}
+
 }  // namespace tidemark::allocator

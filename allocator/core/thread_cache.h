@@ -43,7 +43,7 @@ struct ThreadShared {
   std::atomic<std::int64_t> allowance_granules{0};  // not yet given to a thread
 };
 
-class ThreadCache {
+class alignas(64) ThreadCache {
  public:
   static constexpr std::size_t kMagazines = 256;
 

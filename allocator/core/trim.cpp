@@ -78,11 +78,11 @@ std::uint64_t Arena::trim(std::uint64_t bytes, std::uint64_t sole_passed) {
     for (PieceId const id : stock) pieces.push_back(pool_.piece(id));
   }
   std::uint64_t given = 0;
+  std::vector<Piece> stuck;
   std::vector<bool> gone(pieces.size());
-  bool all_unmapped = true;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     bool const unmapped = i >= mapped.size() || pool_.unmap(pieces[i]) == Status::Ok;
-    all_unmapped = all_unmapped && unmapped;
+    if (!unmapped) stuck.push_back(pieces[i]);
     gone[i] = unmapped && pool_.destroy(pieces[i]) == Status::Ok;
     if (gone[i]) given += pieces[i].frames;
   }
@@ -93,8 +93,7 @@ std::uint64_t Arena::trim(std::uint64_t bytes, std::uint64_t sole_passed) {
     else
       lost_frames_ += pieces[i].frames;
   }
-  if (all_unmapped)
-    for (Record* const range : ranges) make_unmapped(zone_of(range->offset), *range);
+  for (Record* const range : ranges) settle_but(zone_of(range->offset), *range, stuck);
   return given * kFrameBytes;
 }
 
