@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: bench_allocator [--short]
-// What does an allocation and its free cost, with one thread and with two, and how much is reserved for what is live? Over a
-// driver that does nothing: bookkeeping only. Beside it, as the limit, mimalloc on ordinary memory. Prints JSON.
+// What does an allocation and its free cost, with one thread and with two, and how much is reserved for what is live?
+// Over a driver that does nothing: bookkeeping only. Beside it, as the limit, mimalloc on ordinary memory. Prints JSON.
 #include <dlfcn.h>
 #include <sys/utsname.h>
 
@@ -130,7 +130,9 @@ void compare(const std::string& who, auto& memory, auto domain_of) {
   std::size_t const n = g_short ? 2'000 : 1'000'000;
   for (unsigned threads = 1; threads <= 2; ++threads) {
     std::string const suffix = "_" + std::to_string(threads) + "_ns";
-    auto const run = [&](const char* name, auto workload) { print(who + name + suffix, ns_per_pair(threads, workload)); };
+    auto const run = [&](const char* name, auto workload) {
+      print(who + name + suffix, ns_per_pair(threads, workload));
+    };
     run("_hot_1KiB", [&](unsigned t, bool warm) { return hot(memory, domain_of(t), 1024, warm ? 100 : n); });
     run("_hot_4MiB", [&](unsigned t, bool warm) { return hot(memory, domain_of(t), 4 << 20, warm ? 100 : n / 10); });
     run("_train", [&](unsigned t, bool warm) { return train(memory, domain_of(t), warm ? 2 : n / 3000 + 1); });
