@@ -46,7 +46,7 @@ struct Ours {
 
 // Opened, not linked: linked, it would also replace the malloc of everything else in here.
 struct Mimalloc {
-  void* library = dlopen("libmimalloc.so.2.0", RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen("libmimalloc.so.2", RTLD_NOW | RTLD_LOCAL);
   void* (*take)(std::size_t) = nullptr;
   void (*drop)(void*) = nullptr;
   Mimalloc() {

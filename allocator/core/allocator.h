@@ -123,6 +123,7 @@ class Allocator {
   std::uint64_t magazine_bytes();  // in all threads; stops them for a moment
   OutOfMemory last_failure() const;
   Arena& arena() { return arena_; }
+  const Arena& arena() const { return arena_; }
   std::string check() const;  // empty, or the invariant that is broken
 
  private:
@@ -217,6 +218,7 @@ class Allocator {
   // search.cpp: one step each; null: nothing found
   Record* search(const Want& want);
   Record* reuse(const Want& want);
+  bool is_growing();
   Record* harvest_and_take(const Want& want);
   Record* merge_and_take(const Want& want);
   Record* take_finished_of_others(const Want& want);
@@ -265,6 +267,7 @@ class Allocator {
 
   mutable FutexLock failure_lock_;
   OutOfMemory failure_;
+  std::atomic<std::uint64_t> misses_{0}, last_extension_{0};
   std::atomic<std::uint64_t> failures_{0}, extensions_{0}, inserted_waits_{0};
 };
 

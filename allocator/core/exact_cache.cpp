@@ -12,7 +12,8 @@ bool ExactCache::push(Record& block) {
   if (list == nullptr) return false;
   block.right = list->head;
   list->head = records_.id(block);
-  ++list->count;
+  if (!list->listed) sizes_.push_back(block.granules);
+  list->listed = true;
   granules_ += block.granules;
   return true;
 }
@@ -25,7 +26,6 @@ std::size_t ExactCache::pop(Granules granules, std::span<Record*> blocks) {
   for (; n < blocks.size() && list->head != 0; ++n) {
     blocks[n] = &records_.at(list->head);
     list->head = blocks[n]->right;
-    --list->count;
     granules_ -= granules;
   }
   return n;
@@ -34,11 +34,13 @@ std::size_t ExactCache::pop(Granules granules, std::span<Record*> blocks) {
 std::vector<Record*> ExactCache::take_all() {
   std::vector<Record*> all;
   std::lock_guard const guard(lock_);
-  lists_.for_each([&](std::uint64_t, const List& list) {
+  for (Granules const granules : sizes_) {
+    List& list = *lists_.find(granules);
     for (std::uint32_t id = list.head; id != 0; id = records_.at(id).right) all.push_back(&records_.at(id));
-    const_cast<List&>(list) = {};
-  });
-  // Sizes that never come again would make every walk longer.
+    list = {};
+  }
+  sizes_.clear();
+  // Sizes that never come again would make the table ever larger.
   if (lists_.size() > kMostSizes) lists_.release();
   granules_ = 0;
   return all;

@@ -32,11 +32,12 @@ class ExactCache {
  private:
   struct List {
     std::uint32_t head = 0;
-    std::uint32_t count = 0;
+    bool listed = false;  // in sizes_
   };
   RecordTable& records_;
   mutable FutexLock lock_;
   AddressMap<List> lists_;
+  std::vector<Granules> sizes_;  // that had a block since everything was taken
   std::uint64_t granules_ = 0;
 };
 

@@ -31,7 +31,19 @@ Record* Allocator::reuse(const Want& want) {
   if (Record* const block = pop_cached(want.domain, want.granules)) return block;
   if (want.domain != DomainId::Shared)
     if (Record* const block = pop_cached(DomainId::Shared, want.granules)) return block;
+  if (is_growing()) {
+    empty_own_magazines();
+    merge_cache(DomainId::Shared);
+    if (want.domain != DomainId::Shared) merge_cache(want.domain);
+  }
   return arena_.take(want);
+}
+
+// While a program still finds its size, free blocks are merged at every miss: where blocks lie then decides how much
+// will ever be reserved. When nothing has been added for a while, they stay as they are until no hole fits.
+bool Allocator::is_growing() {
+  constexpr std::uint64_t kCalm = 4096;
+  return misses_.fetch_add(1, std::memory_order_relaxed) - last_extension_.load(std::memory_order_relaxed) < kCalm;
 }
 
 bool Allocator::harvest() {
@@ -98,7 +110,9 @@ Record* Allocator::extend(const Want& want) {
   // Segments cannot be joined: those that are idle make room for one that is large enough.
   if (status != Status::Ok && !arena_.pool().can_map() && !captures && arena_.trim(~0ull >> 1, limit.sole_passed) != 0)
     status = arena_.grow(want, limit, &block);
-  if (status == Status::Ok) extensions_.fetch_add(1, std::memory_order_relaxed);
+  if (status != Status::Ok) return nullptr;
+  extensions_.fetch_add(1, std::memory_order_relaxed);
+  last_extension_.store(misses_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return block;
 }
 

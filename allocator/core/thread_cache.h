@@ -28,6 +28,7 @@ struct Magazine {
   static constexpr std::uint32_t kBlocks = 8;
   std::uint64_t key = 0;  // domain and size; 0: unused
   std::uint32_t count = 0;
+  bool listed = false;  // in used_
   std::array<Record*, kBlocks> blocks{};
 
   static std::uint64_t key_of(DomainId domain, Granules granules) {
@@ -100,6 +101,8 @@ class alignas(64) ThreadCache {
     Magazine& m = magazines_[at].count <= magazines_[at ^ 1].count ? magazines_[at] : magazines_[at ^ 1];
     if (m.count != 0) spill(m);
     m.key = key;
+    if (!m.listed) used_[used_count_++] = static_cast<std::uint16_t>(&m - magazines_.data());
+    m.listed = true;
     return &m;
   }
   // Takes granules from the common allowance. False: it is used up.
@@ -107,13 +110,19 @@ class alignas(64) ThreadCache {
   void took_out(std::uint64_t granules) {
     held_ -= granules;
   }
+  // f(Magazine&) takes all blocks out; then every magazine is without a size again.
   template <class F>
-  void for_each(F f) {
-    for (Magazine& m : magazines_)
+  void empty(F f) {
+    for (std::size_t i = 0; i < used_count_; ++i) {
+      Magazine& m = magazines_[used_[i]];
       if (m.count != 0) f(m);
+      m.key = 0;
+      m.count = 0;
+      m.listed = false;
+    }
+    used_count_ = 0;
+    give_up_grant();
   }
-  // All magazines are empty: what this thread was granted is common again.
-  void give_up_grant();
   std::uint64_t held_granules() const {
     return held_;
   }
@@ -126,6 +135,7 @@ class alignas(64) ThreadCache {
     return key * 0x9e3779b97f4a7c15 >> 56;
   }
   static_assert(kMagazines == 256);
+  void give_up_grant();  // what this thread was granted is common again
 
   ThreadShared& shared_;
   std::atomic<bool> inside_{false};
@@ -133,6 +143,8 @@ class alignas(64) ThreadCache {
   std::uint64_t held_ = 0;
   std::uint64_t granted_ = 0;
   std::array<Magazine, kMagazines> magazines_{};
+  std::array<std::uint16_t, kMagazines> used_{};  // magazines that have a size
+  std::size_t used_count_ = 0;
 };
 
 // Whether threads need fences of their own; asks the kernel once.

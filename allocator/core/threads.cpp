@@ -118,10 +118,9 @@ void Allocator::stop_threads(F f) {
 }
 
 void Allocator::empty(ThreadCache& thread) {
-  thread.for_each([&](Magazine& m) {
-    for (; m.count != 0; --m.count) put_in_cache(*m.blocks[m.count - 1]);
+  thread.empty([&](Magazine& m) {
+    for (std::uint32_t i = 0; i < m.count; ++i) put_in_cache(*m.blocks[i]);
   });
-  thread.give_up_grant();
 }
 
 void Allocator::empty_magazines() {
@@ -132,11 +131,7 @@ bool Allocator::empty_own_magazines() {
   ThreadCache* const thread = own_cache();
   if (thread == nullptr || !thread->enter()) return false;
   std::vector<Record*> blocks;
-  thread->for_each([&](Magazine& m) {
-    blocks.insert(blocks.end(), m.blocks.begin(), m.blocks.begin() + m.count);
-    m.count = 0;
-  });
-  thread->give_up_grant();
+  thread->empty([&](Magazine& m) { blocks.insert(blocks.end(), m.blocks.begin(), m.blocks.begin() + m.count); });
   thread->leave();
   for (Record* const block : blocks) put_in_cache(*block);
   return !blocks.empty();
