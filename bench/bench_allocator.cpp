@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -99,10 +100,31 @@ std::size_t random_sizes(auto& memory, DomainId domain, std::size_t pairs) {
   return pairs;
 }
 
+// What is reserved at the end for the most that was live at once.
+struct Measured {
+  Ours memory;
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  std::uint64_t live = 0;
+  std::uint64_t peak = 0;
+  std::uint64_t allocate(std::uint64_t bytes, DomainId domain) {
+    std::uint64_t const address = memory.allocate(bytes, domain);
+    live += sizes[address] = round_up(bytes, allocator::kGranuleBytes);
+    peak = std::max(peak, live);
+    return address;
+  }
+  void free(std::uint64_t address, DomainId domain) {
+    live -= sizes[address];
+    memory.free(address, domain);
+  }
+  double ratio() const {
+    return static_cast<double>(memory.allocator->statistics().reserved_bytes) / static_cast<double>(peak);
+  }
+};
+
 // The best of several rounds: other work on the machine only ever adds time. Two threads: the slower one's time.
 double ns_per_pair(unsigned threads, auto workload) {
   double best = 1e300;
-  for (int round = 0; round < (g_short ? 2 : 9); ++round) {
+  for (int round = 0; round < (g_short ? 2 : 25); ++round) {
     std::vector<double> each(threads);
     std::vector<std::thread> running;
     std::atomic<unsigned> ready{0};
@@ -123,7 +145,7 @@ double ns_per_pair(unsigned threads, auto workload) {
 }
 
 void print(const std::string& question, double value) {
-  std::printf(",\n  \"%s\": %.2f", question.c_str(), value);
+  std::printf(",\n  \"%s\": %.3f", question.c_str(), value);
 }
 
 void compare(const std::string& who, auto& memory, auto domain_of) {
@@ -133,10 +155,10 @@ void compare(const std::string& who, auto& memory, auto domain_of) {
     auto const run = [&](const char* name, auto workload) {
       print(who + name + suffix, ns_per_pair(threads, workload));
     };
-    run("_hot_1KiB", [&](unsigned t, bool warm) { return hot(memory, domain_of(t), 1024, warm ? 100 : n); });
+    run("_hot_1KiB", [&](unsigned t, bool warm) { return hot(memory, domain_of(t), 1024, warm ? 100 : n / 10); });
     run("_hot_4MiB", [&](unsigned t, bool warm) { return hot(memory, domain_of(t), 4 << 20, warm ? 100 : n / 10); });
-    run("_train", [&](unsigned t, bool warm) { return train(memory, domain_of(t), warm ? 2 : n / 3000 + 1); });
-    run("_random", [&](unsigned t, bool warm) { return random_sizes(memory, domain_of(t), warm ? 2000 : n / 5); });
+    run("_train", [&](unsigned t, bool warm) { return train(memory, domain_of(t), warm ? 20 : n / 10000 + 1); });
+    run("_random", [&](unsigned t, bool warm) { return random_sizes(memory, domain_of(t), warm ? 2000 : n / 20); });
   }
 }
 
@@ -161,6 +183,12 @@ int main(int count, char** arguments) {
   utsname machine{};
   uname(&machine);
   std::printf("{\"bench\": \"allocator\", \"machine\": \"%s %s\"", machine.sysname, machine.machine);
+  Measured trained;
+  train(trained, DomainId::Shared, g_short ? 2 : 100);
+  print("train_reserved_per_live", trained.ratio());
+  Measured mixed;
+  random_sizes(mixed, DomainId::Shared, g_short ? 2000 : 100'000);
+  print("random_reserved_per_live", mixed.ratio());
   ours("one_stream", false);
   ours("stream_each", true);
   if (Mimalloc mimalloc; mimalloc) compare("mimalloc", mimalloc, [](unsigned) { return DomainId::Shared; });
