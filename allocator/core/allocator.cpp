@@ -112,6 +112,10 @@ void Allocator::free_behind(Record& block, DomainId domain) {
 // mode waits for us: inside a section, or under the cache's lock.
 void Allocator::keep(Record& block, DomainId domain) {
   block.state.store(State::Cached, std::memory_order_relaxed);
+  if (block.planned) {
+    free_planned(block, domain);
+    return;
+  }
   ThreadCache* const thread = own_cache();
   std::array<Record*, Magazine::kBlocks + kHalf> spilled{};
   std::size_t spilled_count = 0;

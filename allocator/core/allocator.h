@@ -17,6 +17,7 @@
 #include "allocator/core/arena.h"
 #include "allocator/core/exact_cache.h"
 #include "allocator/core/pending_frees.h"
+#include "allocator/core/plan_source.h"
 #include "allocator/core/statistics.h"
 #include "allocator/core/streams.h"
 #include "allocator/core/thread_cache.h"
@@ -53,6 +54,8 @@ class Allocator {
 
   Status allocate(const Request& request, std::uint64_t* address) {
     Granules const granules = to_granules(request.bytes);
+    if ((mode_.load(std::memory_order_relaxed) & kPlan) != 0 && allocate_planned(request, address)) [[unlikely]]
+      return Status::Ok;
     ThreadCache* const thread = own_cache();
     if (thread != nullptr && !request.whole && thread->enter()) [[likely]] {
       if (Record* const block = allocate_from_magazine(*thread, request, granules)) [[likely]] {
@@ -101,6 +104,11 @@ class Allocator {
   void end_capture(CaptureId capture);
   void graphs_are_gone(CaptureId capture);  // every graph made from this capture, and their instances
 
+  // --- plan ---
+  // At a cut: from now on places come from the plan first. It stays the caller's and must outlast drop_plan().
+  void use_plan(PlanSource& plan);
+  void drop_plan();  // blocks at its places live on
+
   // --- pressure ---
   // Returns memory to the driver for somebody else, waiting for streams if it must; the bytes given.
   std::uint64_t give_back(std::uint64_t bytes);
@@ -130,6 +138,7 @@ class Allocator {
   Allocator(Upstream& upstream, const Options& options);
   static constexpr std::uint32_t kMulti = 1;    // more than one stream was used
   static constexpr std::uint32_t kCapture = 2;  // a capture is going on
+  static constexpr std::uint32_t kPlan = 4;     // places come from a plan first
 
   ThreadCache* own_cache() const {
     const ThreadSlot& slot = t_slots[slot_];
@@ -159,7 +168,7 @@ class Allocator {
   }
   bool free_into_magazine(ThreadCache& thread, Record& block, DomainId domain) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
-    if ((mode & kCapture) != 0 || block.capture != 0 || block.whole) return false;
+    if ((mode & kCapture) != 0 || block.capture != 0 || block.whole || block.planned) return false;
     if ((mode & kMulti) == 0)
       block.stamp = streams_.position(sole_.load(std::memory_order_relaxed));
     else if (domain != DomainId::Shared)
@@ -224,12 +233,18 @@ class Allocator {
   Record* take_finished_of_others(const Want& want);
   Record* take_from_own_magazines(const Want& want);
   Record* extend(const Want& want);
+  Record* extend(const Want& want, bool rob_plan);
+  Record* rob_plan_and_take(const Want& want);
   Record* take_from_magazines(const Want& want);
   Record* take_behind_a_wait(const Want& want);
   Record* wait_and_take(const Want& want);
   Record* synchronize_and_take(const Want& want);
   void merge_cache(DomainId domain);
   void remember_failure(const Want& want);
+
+  // planned.cpp
+  bool allocate_planned(const Request& request, std::uint64_t* address);
+  void free_planned(Record& block, DomainId domain);
 
   // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
   void use_first_time(DomainId stream);
@@ -264,6 +279,10 @@ class Allocator {
   std::vector<Held> held_;
   std::vector<Capture> captures_;  // known as long as they run, have graphs or blocks
   CaptureId next_capture_ = 1;
+
+  FutexLock plan_lock_;
+  PlanSource* plan_ = nullptr;
+  std::atomic<std::uint64_t> plan_hits_{0}, plan_misses_{0};
 
   mutable FutexLock failure_lock_;
   OutOfMemory failure_;

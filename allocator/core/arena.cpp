@@ -8,19 +8,19 @@ namespace tidemark::allocator {
 namespace {
 
 // Address space is cheap and lets holes stay where they are while their frames serve elsewhere: twice the capacity for
-// small blocks, four times for large ones, as far as 32 bits of granules reach.
+// small blocks and for a plan, four times for large ones, as far as 32 bits of granules reach.
 constexpr std::uint64_t kSmallFactor = 2;
+constexpr std::uint64_t kPlanFactor = 2;
 constexpr std::uint64_t kLargeFactor = 4;
+constexpr std::uint64_t kAllFactors = kSmallFactor + kPlanFactor + kLargeFactor;
 constexpr std::uint64_t kMostFrames = (1ull << 32) / kFrameGranules - 1;
-// Splitting must never fail halfway through a change: the last records are not for new blocks.
-constexpr std::uint32_t kSpareRecords = 4096;
 
 std::uint64_t factor_frames(const ArenaOptions& options, std::uint64_t factor) {
   std::uint64_t const capacity = round_up(options.capacity_bytes, kFrameBytes) / kFrameBytes;
-  return std::min((capacity + 16) * factor, kMostFrames * factor / (kSmallFactor + kLargeFactor));
+  return std::min((capacity + 16) * factor, kMostFrames / kAllFactors * factor);
 }
 std::uint64_t all_frames(const ArenaOptions& options) {
-  return factor_frames(options, kSmallFactor) + factor_frames(options, kLargeFactor);
+  return factor_frames(options, kAllFactors);
 }
 
 }  // namespace
@@ -28,19 +28,20 @@ std::uint64_t all_frames(const ArenaOptions& options) {
 Arena::Arena(Upstream& upstream, const ArenaOptions& options)
     : options_(options),
       pool_(upstream, static_cast<Frame>(all_frames(options))),
-      zones_{Zone(records_), Zone(records_)} {}
+      zones_{Zone(records_), Zone(records_), Zone(records_)} {}
 
 Status Arena::start() {
   if (!records_) return Status::OutOfMemory;
   auto const small_end = static_cast<Granules>(factor_frames(options_, kSmallFactor) * kFrameGranules);
+  auto const plan_end = static_cast<Granules>(factor_frames(options_, kSmallFactor + kPlanFactor) * kFrameGranules);
   auto const end = static_cast<Granules>(all_frames(options_) * kFrameGranules);
   if (Status const s = pool_.start(end / kFrameGranules); s != Status::Ok) return s;
-  if (!pointers_.start(records_, {.base = pool_.base(), .small_end = small_end, .end = end}))
-    return Status::OutOfMemory;
-  for (std::size_t i = 0; i < zones_.size(); ++i) {
-    Record* const r = zones_[i].tiling.start(i == 0 ? 0 : small_end, i == 0 ? small_end : end);
-    make_unmapped(zones_[i], *r);
-  }
+  // A plan's blocks have any size, as small ones do.
+  if (!pointers_.start(records_, {.base = pool_.base(), .small_end = plan_end, .end = end})) return Status::OutOfMemory;
+  std::array<Granules, 4> const bounds = {0, small_end, plan_end, end};
+  for (std::size_t i = 0; i < zones_.size(); ++i)
+    make_unmapped(zones_[i], *zones_[i].tiling.start(bounds[i], bounds[i + 1]));
+  zones_[kPlanZone].tiling.map_offsets();
   return Status::Ok;
 }
 
@@ -82,6 +83,7 @@ void Arena::release(Record& block, DomainId domain, std::uint64_t stamp) {
   std::lock_guard const guard(lock_);
   pointers_.withdraw(block);
   block.capture = 0;
+  block.planned = false;
   block.used = ++tick_;
   make_hole(zone_of(block.offset), block, domain, stamp);
 }
@@ -102,6 +104,11 @@ void Arena::promote(DomainId domain, std::uint64_t passed) {
       make_hole(zone, *hole, DomainId::Shared, 0);
     }
   }
+}
+
+void Arena::keep_planned(bool keep) {
+  std::lock_guard const guard(lock_);
+  keeps_planned_ = keep;
 }
 
 bool Arena::has_holes_of(DomainId domain) const {

@@ -38,6 +38,7 @@ struct GrowthLimit {
   std::uint64_t frames = ~0ull;   // most frames that may be reserved
   std::uint64_t sole_passed = 0;  // holes of everybody with stamps up to here may lose their frames
   bool stitch = true;
+  bool rob_plan = false;  // also frames of a plan's region that are free at the moment
 };
 
 struct ArenaUse {
@@ -62,6 +63,10 @@ class Arena {
   Record* take(const Want& want);
   // The same after mapping frames: stock, frames of holes, new ones. Calls the driver.
   Status grow(const Want& want, const GrowthLimit& limit, Record** block);
+  // A block at this place of the plan's region. NotReady: some of it is in use.
+  Status take_planned(Granules place, const Want& want, const GrowthLimit& limit, Record** block);
+  // While a plan is in use, its region's free frames stay where they are unless memory is short.
+  void keep_planned(bool keep);
   // A block (Cached, Pending or Held, of this thread) becomes a hole.
   void release(Record& block, DomainId domain, std::uint64_t stamp);
   // Holes of a domain whose stamp its stream has passed are everybody's from now on.
@@ -69,7 +74,7 @@ class Arena {
   // A block out of another domain's hole. The caller has put that stream's work before the taker's.
   Record* take_from(DomainId from, const Want& want);
   // Gives whole free frames back to the driver, at least `bytes` if there are so many. Returns the bytes given.
-  std::uint64_t trim(std::uint64_t bytes, std::uint64_t sole_passed);
+  std::uint64_t trim(std::uint64_t bytes, const GrowthLimit& limit);
 
   // A block that is the driver's own. The caller frees it.
   Status take_whole(std::uint64_t bytes, Record** block);
@@ -130,8 +135,18 @@ class Arena {
     std::vector<Filling> fillings;
   };
 
-  Zone& zone_of(Granules offset) { return zones_[offset >= zones_[1].tiling.begin() ? 1 : 0]; }
-  Zone& zone_for(Granules granules) { return zones_[granules > kSmallGranules ? 1 : 0]; }
+  // In the order of their addresses.
+  static constexpr std::size_t kSmallZone = 0;
+  static constexpr std::size_t kPlanZone = 1;
+  static constexpr std::size_t kLargeZone = 2;
+  // Splitting must never fail halfway through a change: the last records are not for new blocks.
+  static constexpr std::uint32_t kSpareRecords = 4096;
+  Zone& zone_of(Granules offset) {
+    return zones_[offset < zones_[kPlanZone].tiling.begin()    ? kSmallZone
+                  : offset < zones_[kLargeZone].tiling.begin() ? kPlanZone
+                                                               : kLargeZone];
+  }
+  Zone& zone_for(Granules granules) { return zones_[granules > kSmallGranules ? kLargeZone : kSmallZone]; }
   SizeIndex& index(Zone& zone, DomainId domain);
   static const SizeIndex* index_or_null(const Zone& zone, DomainId domain);
 
@@ -169,7 +184,7 @@ class Arena {
     Granules rest = 0;  // what stays of the hole
   };
   Loot loot_of(Record& hole) const;
-  std::vector<Loot> all_loot(std::uint64_t sole_passed) const;  // in the order in which it is best taken
+  std::vector<Loot> all_loot(const GrowthLimit& limit) const;  // in the order in which it is best taken
   Record* rob(Record& hole, Frame first, Frame last, std::vector<PieceId>& pieces);
 
   ArenaOptions options_;
@@ -177,7 +192,8 @@ class Arena {
   RecordTable records_;
   PagePool pool_;
   PointerTable pointers_;
-  std::array<Zone, 2> zones_;
+  std::array<Zone, 3> zones_;
+  bool keeps_planned_ = false;
   std::uint32_t tick_ = 0;
   std::uint64_t moved_frames_ = 0;
   std::uint64_t lost_frames_ = 0;

@@ -19,7 +19,7 @@ Status Arena::grow(const Want& want, const GrowthLimit& limit, Record** block) {
 
 bool Arena::begin(const Want& want, const GrowthLimit& limit, Growth& growth) {
   std::lock_guard const guard(lock_);
-  if (records_.in_use() + 1024 > RecordTable::kCapacity) return false;
+  if (records_.in_use() + kSpareRecords > RecordTable::kCapacity) return false;
   growth.want = want;
   growth.zone = &zone_for(want.granules);
   Place const place = best_place(*growth.zone, want, limit);
@@ -109,7 +109,7 @@ Frame Arena::new_piece_frames(Frame at_most) const {
 }
 
 void Arena::steal(Growth& growth, Frame frames, Frame at_most, const GrowthLimit& limit) {
-  for (const Loot& loot : all_loot(limit.sole_passed)) {
+  for (const Loot& loot : all_loot(limit)) {
     if (frames == 0) break;
     // From the high end, so that low addresses stay dense.
     Frame first = loot.last;

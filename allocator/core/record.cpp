@@ -21,7 +21,7 @@ Record* RecordTable::make() {
   r.domain = DomainId::Shared;
   r.generation = 0;
   r.lifetime = Lifetime::Unknown;
-  r.whole = false;
+  r.whole = r.planned = false;
   return &r;
 }
 

@@ -45,7 +45,8 @@ struct Record {
   std::atomic<State> state{State::None};
   std::uint8_t generation = 0;  // owners of this address so far, 1 … 255 and again 1
   Lifetime lifetime = Lifetime::Unknown;
-  bool whole = false;  // a driver's block of its own
+  bool whole = false;    // a driver's block of its own
+  bool planned = false;  // at a place that a plan has chosen
   Granules end() const { return offset + granules; }
 };
 static_assert(sizeof(Record) == 64);

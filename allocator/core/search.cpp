@@ -9,7 +9,8 @@
 namespace tidemark::allocator {
 
 Record* Allocator::search(const Want& want) {
-  static constexpr std::array kSteps = {
+  using Step = Record* (Allocator::*)(const Want&);
+  static constexpr std::array<Step, 11> kSteps = {
       &Allocator::reuse,
       &Allocator::harvest_and_take,
       &Allocator::merge_and_take,
@@ -19,6 +20,7 @@ Record* Allocator::search(const Want& want) {
       &Allocator::take_from_magazines,
       &Allocator::take_behind_a_wait,
       &Allocator::wait_and_take,
+      &Allocator::rob_plan_and_take,
       &Allocator::synchronize_and_take,
   };
   for (auto const step : kSteps)
@@ -53,7 +55,10 @@ bool Allocator::harvest() {
   std::vector<Record*> const ready = pending_.collect();
   for (Record* const block : ready) {
     block->domain = DomainId::Shared;
-    put_in_cache(*block);
+    if (block->planned)
+      arena_.release(*block, DomainId::Shared, 0);
+    else
+      put_in_cache(*block);
   }
   return !ready.empty();
 }
@@ -95,6 +100,15 @@ Record* Allocator::take_from_own_magazines(const Want& want) {
 }
 
 Record* Allocator::extend(const Want& want) {
+  return extend(want, false);
+}
+
+// A plan's region keeps its frames for its next round, but not against a failure.
+Record* Allocator::rob_plan_and_take(const Want& want) {
+  return (mode_.load(std::memory_order_acquire) & kPlan) != 0 ? extend(want, true) : nullptr;
+}
+
+Record* Allocator::extend(const Want& want, bool rob_plan) {
   bool const captures = (mode_.load(std::memory_order_acquire) & kCapture) != 0;
   DomainId const sole = sole_.load(std::memory_order_acquire);
   // A frame may move only when nothing uses it any more. Growing stops the device in most drivers anyway, so waiting
@@ -103,12 +117,14 @@ Record* Allocator::extend(const Want& want) {
     streams_.poll();
     if (arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
   }
-  GrowthLimit const limit{
-      .frames = limit_frames_, .sole_passed = streams_.passed(sole), .stitch = options_.stitch && !captures};
+  GrowthLimit const limit{.frames = limit_frames_,
+                          .sole_passed = streams_.passed(sole),
+                          .stitch = options_.stitch && !captures,
+                          .rob_plan = rob_plan};
   Record* block = nullptr;
   Status status = arena_.grow(want, limit, &block);
   // Segments cannot be joined: those that are idle make room for one that is large enough.
-  if (status != Status::Ok && !arena_.pool().can_map() && !captures && arena_.trim(~0ull >> 1, limit.sole_passed) != 0)
+  if (status != Status::Ok && !arena_.pool().can_map() && !captures && arena_.trim(~0ull >> 1, limit) != 0)
     status = arena_.grow(want, limit, &block);
   if (status != Status::Ok) return nullptr;
   extensions_.fetch_add(1, std::memory_order_relaxed);
@@ -164,7 +180,7 @@ Record* Allocator::synchronize_and_take(const Want& want) {
   empty_magazines();
   merge_everything();
   if (Record* const block = arena_.take(want)) return block;
-  return extend(want);
+  return extend(want, true);
 }
 
 void Allocator::merge_everything() {
@@ -181,7 +197,9 @@ std::uint64_t Allocator::give_back(std::uint64_t bytes) {
     harvest();
     empty_magazines();
     merge_everything();
-    return arena_.trim(rest, streams_.passed(sole_.load(std::memory_order_acquire)));
+    std::uint64_t const passed = streams_.passed(sole_.load(std::memory_order_acquire));
+    std::uint64_t const given = arena_.trim(rest, {.sole_passed = passed});
+    return given < rest ? given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true}) : given;
   };
   std::uint64_t given = trim(bytes);
   if (given < bytes && streams_.synchronize() == Status::Ok) given += trim(bytes - given);

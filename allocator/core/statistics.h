@@ -23,7 +23,8 @@ struct Statistics {
   std::uint64_t extensions = 0;    // searches that ended in a call of the driver
   std::uint64_t inserted_waits = 0;
   std::uint64_t failures = 0;
-  std::uint64_t plan_hits = 0;
+  std::uint64_t plan_hits = 0;    // blocks at the place that a plan had for them
+  std::uint64_t plan_misses = 0;  // places of a plan that were in use
   std::uint64_t rounding_loss_bytes() const { return live_bytes - requested_bytes; }
 };
 

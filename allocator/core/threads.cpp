@@ -176,6 +176,8 @@ Statistics Allocator::statistics() const {
   s.moved_bytes = use.moved_frames * kFrameBytes;
   s.extensions = extensions_.load(std::memory_order_relaxed);
   s.inserted_waits = inserted_waits_.load(std::memory_order_relaxed);
+  s.plan_hits = plan_hits_.load(std::memory_order_relaxed);
+  s.plan_misses = plan_misses_.load(std::memory_order_relaxed);
   s.failures = failures_.load(std::memory_order_relaxed);
   return s;
 }

@@ -2,6 +2,7 @@
 #include "allocator/core/tiling.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/invariant.h"
 
@@ -34,11 +35,13 @@ Record* Tiling::split(Record& r, Granules granules) {
   if (Record* const next = after(r)) next->before = records_->id(*rest);
   r.after = records_->id(*rest);
   r.granules = granules;
+  if (mapped_) by_offset_[rest->offset] = records_->id(*rest);
   return rest;
 }
 
 void Tiling::absorb_after(Record& r) {
   Record& gone = *after(r);
+  if (mapped_) by_offset_.erase(gone.offset);
   r.granules += gone.granules;
   r.stamp = std::max(r.stamp, gone.stamp);
   r.used = std::max(r.used, gone.used);
@@ -47,11 +50,21 @@ void Tiling::absorb_after(Record& r) {
   records_->drop(gone);
 }
 
+void Tiling::map_offsets() {
+  mapped_ = true;
+  by_offset_[begin_] = first_;
+}
+
+Record* Tiling::at(Granules offset) const {
+  return &records_->at(std::prev(by_offset_.upper_bound(offset))->second);
+}
+
 bool Tiling::covers_everything() const {
   Granules at = begin_;
   std::uint32_t before = 0;
   for (const Record* r = first(); r != nullptr; r = after(*r)) {
     if (r->offset != at || r->granules == 0 || r->before != before) return false;
+    if (mapped_ && (!by_offset_.contains(at) || by_offset_.at(at) != records_->id(*r))) return false;
     at = r->end();
     before = records_->id(*r);
   }

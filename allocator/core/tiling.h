@@ -3,6 +3,7 @@
 // Invariants: each record's end is the next one's offset; no record is empty.
 #pragma once
 #include <cstdint>
+#include <map>
 
 #include "allocator/core/record.h"
 
@@ -26,6 +27,10 @@ class Tiling {
   // r grows over the record behind it, which goes.
   void absorb_after(Record& r);
 
+  // Keeps a map by offset from now on, for at(): before the first split.
+  void map_offsets();
+  Record* at(Granules offset) const;  // the record that holds the offset
+
   bool covers_everything() const;  // the invariants, for check()
 
  private:
@@ -33,6 +38,8 @@ class Tiling {
   Granules begin_ = 0;
   Granules end_ = 0;
   std::uint32_t first_ = 0;
+  bool mapped_ = false;
+  std::map<Granules, std::uint32_t> by_offset_;
 };
 
 }  // namespace tidemark::allocator

@@ -26,13 +26,14 @@ Arena::Loot Arena::loot_of(Record& hole) const {
 
 // Where the least of a hole would be left over, it is of little use without its frames anyway; among those, the one
 // that was not needed for the longest time.
-std::vector<Arena::Loot> Arena::all_loot(std::uint64_t sole_passed) const {
+std::vector<Arena::Loot> Arena::all_loot(const GrowthLimit& limit) const {
   std::vector<Loot> all;
   for (const Zone& zone : zones_) {
     const SizeIndex* const holes = index_or_null(zone, DomainId::Shared);
-    if (holes == nullptr) continue;
+    bool const kept = keeps_planned_ && !limit.rob_plan && &zone == &zones_[kPlanZone];
+    if (holes == nullptr || kept) continue;
     holes->for_each(kFrameGranules, [&](Record& hole) {
-      if (hole.stamp > sole_passed) return;
+      if (hole.stamp > limit.sole_passed) return;
       if (Loot const loot = loot_of(hole); loot.hole != nullptr) all.push_back(loot);
     });
   }
@@ -53,7 +54,7 @@ Record* Arena::rob(Record& hole, Frame first, Frame last, std::vector<PieceId>& 
   return range;
 }
 
-std::uint64_t Arena::trim(std::uint64_t bytes, std::uint64_t sole_passed) {
+std::uint64_t Arena::trim(std::uint64_t bytes, const GrowthLimit& limit) {
   std::uint64_t const wanted = round_up(bytes, kFrameBytes) / kFrameBytes;
   std::vector<Record*> ranges;
   std::vector<PieceId> mapped;
@@ -66,7 +67,7 @@ std::uint64_t Arena::trim(std::uint64_t bytes, std::uint64_t sole_passed) {
       stock.push_back(id);
       found += pool_.piece(id).frames;
     }
-    for (const Loot& loot : all_loot(sole_passed)) {
+    for (const Loot& loot : all_loot(limit)) {
       if (found >= wanted) break;
       Frame first = loot.last;
       while (first > loot.first && found + (loot.last - first) < wanted)

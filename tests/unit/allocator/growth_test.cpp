@@ -69,8 +69,8 @@ TEST_F(ArenaTest, TrimGivesWholeFramesBackAndKeepsTheRest) {
   Record* const c = get(3_MiB);
   free(b);
   EXPECT_EQ(arena.returnable_bytes(), 4u << 20);  // of [3, 9) MiB whole frames are [4, 8)
-  EXPECT_EQ(arena.trim(1 << 20, 0), 2u << 20);
-  EXPECT_EQ(arena.trim(~0ull >> 1, 0), 2u << 20);
+  EXPECT_EQ(arena.trim(1 << 20, {.sole_passed = 0}), 2u << 20);
+  EXPECT_EQ(arena.trim(~0ull >> 1, {.sole_passed = 0}), 2u << 20);
   EXPECT_EQ(driver.used_bytes(), 8u << 20);
   EXPECT_TRUE(driver.accessible(address(a), 3 << 20));
   EXPECT_TRUE(driver.accessible(address(c), 3 << 20));
@@ -80,8 +80,8 @@ TEST_F(ArenaTest, TrimGivesWholeFramesBackAndKeepsTheRest) {
 
 TEST_F(ArenaTest, WhatTrimWaitsForIsNotGivenBack) {
   free(grow(4_MiB), 3);
-  EXPECT_EQ(arena.trim(~0ull >> 1, 2), 0u);
-  EXPECT_EQ(arena.trim(~0ull >> 1, 3), 4u << 20);
+  EXPECT_EQ(arena.trim(~0ull >> 1, {.sole_passed = 2}), 0u);
+  EXPECT_EQ(arena.trim(~0ull >> 1, {.sole_passed = 3}), 4u << 20);
 }
 
 // A failure in any call of a growth: nothing is half mapped, the next try succeeds and no frame is lost.
@@ -96,7 +96,7 @@ TEST_F(ArenaTest, AFailureInTheMiddleOfAGrowthLeavesNoTrace) {
       block = grow(10_MiB);
       EXPECT_EQ(reserved(), 10u << 20);
       free(block);
-      EXPECT_EQ(arena.trim(~0ull >> 1, 0), 10u << 20);
+      EXPECT_EQ(arena.trim(~0ull >> 1, {.sole_passed = 0}), 10u << 20);
       EXPECT_EQ(driver.used_bytes(), 0u);
     }
   }
