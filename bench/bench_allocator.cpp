@@ -4,12 +4,16 @@
 // Over a driver that does nothing: bookkeeping only. Beside it, as the limit, mimalloc on ordinary memory. Prints JSON.
 #include <dlfcn.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -19,6 +23,7 @@
 
 #include "allocator/core/allocator.h"
 #include "tests/support/fake_upstream.h"
+#include "trace/write/lane.h"
 
 namespace {
 
@@ -162,6 +167,48 @@ void compare(const std::string& who, auto& memory, auto domain_of) {
   }
 }
 
+// As in a recorded program: each call leaves a record in the thread's chunk of a trace.
+class Recorded {
+ public:
+  explicit Recorded(Ours& memory) : memory_(memory) {
+    auto const made = file_.create({.path = path_, .clock = trace::Clock::pick()});
+    if (!made.ok()) {
+      std::fprintf(stderr, "bench_allocator: %s\n", made.error().what.c_str());
+      std::exit(1);
+    }
+    for (unsigned t = 0; t < 2; ++t) lanes_[t].start(file_, t + 1);
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  ~Recorded() { unlink(path_.c_str()); }
+  std::size_t hot(unsigned thread, std::uint64_t bytes, std::size_t pairs) {
+    trace::Lane& lane = lanes_[thread];
+    for (std::size_t i = 0; i < pairs; ++i) {
+      std::uint64_t const a = memory_.allocate(bytes, DomainId::Shared);
+      lane.alloc({.address = a, .size_bytes = bytes});
+      lane.free({.address = a, .size_bytes = bytes});
+      memory_.free(a, DomainId::Shared);
+    }
+    return pairs;
+  }
+
+ private:
+  Ours& memory_;
+  std::string path_ =
+      std::filesystem::temp_directory_path() / ("bench_allocator-" + std::to_string(getpid()) + ".tide");
+  trace::File& file_ = *new trace::File;  // mapped until the end
+  std::array<trace::Lane, 2> lanes_;
+};
+
+void recorded() {
+  Ours memory;
+  Recorded trace(memory);
+  for (unsigned threads = 1; threads <= 2; ++threads)
+    print("recorded_hot_4MiB_" + std::to_string(threads) + "_ns", ns_per_pair(threads, [&](unsigned t, bool warm) {
+            return trace.hot(t, 4 << 20, warm || g_short ? 100 : 50'000);
+          }));
+}
+
 void ours(const std::string& who, bool two_streams) {
   Ours memory;
   DomainId streams[2] = {};
@@ -191,6 +238,7 @@ int main(int count, char** arguments) {
   print("random_reserved_per_live", mixed.ratio());
   ours("one_stream", false);
   ours("stream_each", true);
+  recorded();
   if (Mimalloc mimalloc; mimalloc) compare("mimalloc", mimalloc, [](unsigned) { return DomainId::Shared; });
   std::printf("}\n");
   return 0;

@@ -53,6 +53,8 @@ class Allocator {
   ~Allocator();
 
   Status allocate(const Request& request, std::uint64_t* address) {
+    if (request.bytes > kLargestBytes) [[unlikely]]
+      return Status::OutOfMemory;
     Granules const granules = to_granules(request.bytes);
     if ((mode_.load(std::memory_order_relaxed) & kPlan) != 0 && allocate_planned(request, address)) [[unlikely]]
       return Status::Ok;

@@ -49,7 +49,8 @@ bool Allocator::is_growing() {
 }
 
 bool Allocator::harvest() {
-  if ((mode_.load(std::memory_order_acquire) & (kMulti | kCapture)) != kMulti) return false;
+  std::uint32_t const mode = mode_.load(std::memory_order_acquire);
+  if ((mode & kCapture) != 0 || ((mode & kMulti) == 0 && pending_.pending_bytes() == 0)) return false;
   pending_.close_batch();
   streams_.poll();
   std::vector<Record*> const ready = pending_.collect();

@@ -130,11 +130,15 @@ void Allocator::empty_magazines() {
 bool Allocator::empty_own_magazines() {
   ThreadCache* const thread = own_cache();
   if (thread == nullptr || !thread->enter()) return false;
-  std::vector<Record*> blocks;
-  thread->empty([&](Magazine& m) { blocks.insert(blocks.end(), m.blocks.begin(), m.blocks.begin() + m.count); });
+  // Inside a section nothing is asked of the system.
+  std::array<Record*, ThreadCache::kMagazines * Magazine::kBlocks> blocks;
+  std::size_t count = 0;
+  thread->empty([&](Magazine& m) {
+    for (std::uint32_t i = 0; i < m.count; ++i) blocks[count++] = m.blocks[i];
+  });
   thread->leave();
-  for (Record* const block : blocks) put_in_cache(*block);
-  return !blocks.empty();
+  for (std::size_t i = 0; i < count; ++i) put_in_cache(*blocks[i]);
+  return count != 0;
 }
 
 void Allocator::pass_threads() {

@@ -14,6 +14,8 @@ constexpr std::uint64_t kGranuleBytes = 512;       // CUDA's texture alignment: 
 constexpr std::uint64_t kFrameBytes = 2ull << 20;  // the smallest page that drivers map
 constexpr std::uint64_t kSmallBytes = 1ull << 20;  // blocks up to here share frames of their own
 constexpr Granules kFrameGranules = kFrameBytes / kGranuleBytes;
+// Beyond, a size would not be what its granules say.
+constexpr std::uint64_t kLargestBytes = (std::uint64_t{1} << 31) * kGranuleBytes;
 constexpr Granules kSmallGranules = kSmallBytes / kGranuleBytes;
 
 constexpr Granules to_granules(std::uint64_t bytes) {

@@ -77,6 +77,14 @@ TEST_F(AllocatorTest, AWholeBlockIsTheDriversOwnAndGoesBackAtOnce) {
   EXPECT_EQ(allocator->free(address), Freed::NotOurs);
 }
 
+TEST_F(AllocatorTest, SizesThatNoDeviceHasAreRefused) {
+  allocator->free(allocate(1_KiB));
+  for (std::uint64_t const bytes : {~0ull, ~0ull - 600, 1ull << 60, (1ull << 41) + 1024, 1ull << 40})
+    EXPECT_EQ(allocate({bytes}), 0u) << bytes;
+  EXPECT_EQ(allocate(0_B), 0u);
+  EXPECT_NE(allocate(1_KiB), 0u);
+}
+
 struct NoSubAllocation : AllocatorTest {
   NoSubAllocation() : AllocatorTest({.capacity_bytes = 1ull << 30}, {.sub_allocate = false}) {}
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When memory may be used again. The device runs late here unless a test says otherwise: whatever is not waited for has
 // not happened yet.
+#include <cstdlib>
 #include <random>
 
 #include "tests/unit/allocator/allocator_fixture.h"
@@ -326,6 +327,12 @@ class RandomProgram {
   bool early_ = false;
 };
 
+// TIDEMARK_TEST_SEEDS: how many random schedules.
+std::uint32_t seeds() {
+  const char* const given = std::getenv("TIDEMARK_TEST_SEEDS");
+  return given == nullptr ? 50 : static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
+}
+
 struct Schedules : testing::TestWithParam<std::tuple<Schedule, std::uint32_t>> {};
 
 TEST_P(Schedules, NoMemoryIsHandedOutTooEarly) {
@@ -340,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(Fixed, Schedules,
                          testing::Combine(testing::Values(Schedule::Eager, Schedule::Late),
                                           testing::Values(1u, 2u, 3u)));
 INSTANTIATE_TEST_SUITE_P(Random, Schedules,
-                         testing::Combine(testing::Values(Schedule::Random), testing::Range(1u, 51u)));
+                         testing::Combine(testing::Values(Schedule::Random), testing::Range(1u, 1 + seeds())));
 
 TEST(PlantedMistake, AFreeInTheWrongStreamsOrderIsFound) {
   std::uint64_t found = 0;
