@@ -48,6 +48,7 @@ void Allocator::count_behind(const Record& block, bool allocation) {
 Status Allocator::allocate_behind(const Request& request, std::uint64_t* address) {
   if (request.bytes == 0) return Status::OutOfMemory;  // what an empty request means is the caller's to say
   attach_thread();
+  if ((mode_.load(std::memory_order_acquire) & kPlan) != 0 && allocate_planned(request, address)) return Status::Ok;
   Record* block = nullptr;
   if (request.whole || !options_.sub_allocate) {
     if (Status const s = arena_.take_whole(request.bytes, &block); s != Status::Ok) return s;

@@ -56,8 +56,6 @@ class Allocator {
     if (request.bytes > kLargestBytes) [[unlikely]]
       return Status::OutOfMemory;
     Granules const granules = to_granules(request.bytes);
-    if ((mode_.load(std::memory_order_relaxed) & kPlan) != 0 && allocate_planned(request, address)) [[unlikely]]
-      return Status::Ok;
     ThreadCache* const thread = own_cache();
     if (thread != nullptr && !request.whole && thread->enter()) [[likely]] {
       if (Record* const block = allocate_from_magazine(*thread, request, granules)) [[likely]] {
@@ -161,7 +159,7 @@ class Allocator {
   }
   Record* allocate_from_magazine(ThreadCache& thread, const Request& request, Granules granules) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
-    if ((mode & kCapture) != 0) return nullptr;
+    if ((mode & (kCapture | kPlan)) != 0) return nullptr;
     Record* const block = thread.pop(Magazine::key_of(effective(request.domain, mode), granules));
     if (block == nullptr) return nullptr;
     hand_out(*block, request.bytes);

@@ -17,16 +17,18 @@ Status Arena::take_planned(Granules place, const Want& want, const GrowthLimit& 
     if (!pool_.can_map() || place > room || want.granules > room - place) return Status::Failed;
     if (records_.in_use() + kSpareRecords > RecordTable::kCapacity) return Status::OutOfMemory;
     Granules const start = zone.tiling.begin() + place;
-    Record* const first = zone.tiling.at(start);
-    for (const Record* r = first; r != nullptr && r->offset < start + want.granules; r = zone.tiling.after(*r))
+    Record& first = *zone.tiling.at(start);
+    for (const Record* r = &first;; r = zone.tiling.after(*r)) {
       if (!usable(*r, want, limit)) return Status::NotReady;
-    if (first->state.load(std::memory_order_relaxed) == State::Hole && start + want.granules <= first->end()) {
-      *block = deliver(*isolate(zone, *first, start, start + want.granules), want);
+      if (r->end() >= start + want.granules) break;  // at the zone's end at the latest
+    }
+    if (first.state.load(std::memory_order_relaxed) == State::Hole && start + want.granules <= first.end()) {
+      *block = deliver(*isolate(zone, first, start, start + want.granules), want);
       (*block)->planned = true;
       return Status::Ok;
     }
     growth = {.want = want, .start = start, .zone = &zone};
-    surround(growth, {.first = first, .start = start});
+    surround(growth, {.first = &first, .start = start});
     plan_fillings(growth, limit);
   }
   Status const status = carry_out(growth, limit);
