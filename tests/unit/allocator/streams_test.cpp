@@ -135,6 +135,23 @@ TEST_F(Tight, WhereMemoryIsShortAStreamTakesAnothersBehindADependency) {
   EXPECT_EQ(statistics().waits, 0u) << "the program does not wait";
 }
 
+TEST_F(Tight, MemoryTakenBehindADependencyIsFreeForOthersOnlyWhenTheFirstStreamHasPassed) {
+  Stream const s = make_stream();
+  Stream const t = make_stream();
+  std::uint64_t const x = allocate(2_MiB);
+  work(s, x, 512, 7);
+  work(t, x, 512, 7);
+  allocator->streams().synchronize();  // nothing is left to do
+  std::uint64_t const a = allocate(12_MiB, s.domain);
+  work(s, a, 12 << 20, 1);
+  allocator->free_in(a, s.domain);
+  std::uint64_t const b = allocate(10_MiB, t.domain);
+  ASSERT_EQ(b, a);
+  allocator->free_in(b, t.domain);  // the stream did nothing with it, and it is not the first one's end
+  ASSERT_NE(allocate(10_MiB), 0u);
+  EXPECT_EQ(allocator->streams().passed(s.domain), allocator->streams().position(s.domain));
+}
+
 TEST_F(Tight, ABlockThatIsPendingOnAnEventIsWaitedForBeforeAFailure) {
   Stream const s = make_stream();
   Stream const t = make_stream();
