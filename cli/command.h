@@ -26,6 +26,7 @@ std::span<const Command> commands();
 
 Result<int> cmd_devices(Words words);
 Result<int> cmd_doctor(Words words);
+Result<int> cmd_replay(Words words);
 Result<int> cmd_report(Words words);
 Result<int> cmd_run(Words words);
 Result<int> cmd_top(Words words);

@@ -15,6 +15,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"run", "run a program and record its GPU memory", cmd_run},
     {"report", "where a trace's memory went: peaks by kind, layer, phase and step", cmd_report},
+    {"replay", "what other allocators would have reserved for the same program", cmd_replay},
     {"top", "what devices and recorded processes hold, while they run", cmd_top},
     {"doctor", "what is here to record with, and why something is off", cmd_doctor},
     {"devices", "the cards that the software device can stand in for", cmd_devices},

@@ -53,11 +53,11 @@ class Cli(unittest.TestCase):
 class General(Cli):
     def test_help_lists_the_commands_and_goes_to_stdout(self):
         text = self.succeeds("--help")
-        for word in ("run", "report", "top", "doctor", "devices", "examples:"):
+        for word in ("run", "report", "replay", "top", "doctor", "devices", "examples:"):
             self.assertIn(word, text)
 
     def test_each_command_explains_itself_with_examples(self):
-        for command in ("run", "report", "top", "doctor", "devices"):
+        for command in ("run", "report", "replay", "top", "doctor", "devices"):
             text = self.succeeds(command, "--help")
             self.assertIn("Examples:", text)
             self.assertIn(f"tidemark {command}", text)
@@ -198,6 +198,27 @@ class Output(Cli):
 
     def test_without_a_utf8_locale_reports_are_ascii(self):
         self.assertTrue(self.succeeds("report", "oom.tide", env={"LC_ALL": "C"}).isascii())
+
+
+class Replay(Cli):
+    def test_every_allocator_stands_side_by_side(self):
+        text = self.succeeds("replay", "training.tide")
+        for name in ("tidemark", "pytorch", "expandable", "ideal"):
+            self.assertIn(name, text)
+
+    def test_json_has_the_promised_keys(self):
+        one = json.loads(self.succeeds("replay", "training.tide", "--allocator", "tidemark", "--repeat", 3, "--format", "json"))
+        for key in ("allocator", "peak_live_bytes", "peak_reserved_bytes", "ratio", "steady_ratio", "driver_calls", "ns_per_op"):
+            self.assertIn(key, one)
+        every = json.loads(self.succeeds("replay", "training.tide", "--format", "json"))
+        self.assertEqual([row["allocator"] for row in every], ["tidemark", "pytorch", "expandable", "ideal"])
+        self.assertEqual(every[3]["ratio"], 1.0)
+
+    def test_what_cannot_be_replayed_is_said(self):
+        (self.folder / "table.csv").write_text("op,id,bytes,stream,t_us\na,1,x,0,0\n")
+        self.fails(1, "replay", "table.csv", says=["table.csv:2", "op,id,bytes"])
+        self.fails(2, "replay", "training.tide", "--repeat", 0)
+        self.fails(2, "replay", "training.tide", "training.tide")
 
 
 if __name__ == "__main__":

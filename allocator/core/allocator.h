@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// The caching allocator of one context: what a program's cudaMalloc and cudaFree, cudaMallocAsync and cudaFreeAsync
+// become.
+//
+// Any thread may call anything at any time. A call that finds a block in the thread's magazine takes no lock and writes
+// no line that another thread writes. No lock is held while the driver is called. Invariants: a block is in exactly one
+// place (program, magazine, cache, batch, capture, arena); memory is handed out only where streams.h says that it is
+// free; reserved <= limit.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "allocator/core/arena.h"
+#include "allocator/core/exact_cache.h"
+#include "allocator/core/pending_frees.h"
+#include "allocator/core/plan_source.h"
+#include "allocator/core/statistics.h"
+#include "allocator/core/streams.h"
+#include "allocator/core/thread_cache.h"
+
+namespace tidemark::allocator {
+
+struct Options {
+  std::uint64_t limit_bytes = 0;     // most that is reserved; 0: as much as the driver gives
+  std::uint64_t capacity_bytes = 0;  // of the device
+  bool stitch = true;                // move whole free frames before making new ones
+  bool insert_waits = true;          // a stream may be made to wait for another one's memory
+  bool sub_allocate = true;          // false: every block is the driver's own (for checkers that look at block bounds)
+  unsigned magazine_permille = 10;   // of the limit, in all magazines together
+  std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
+};
+
+struct Request {
+  std::uint64_t bytes = 0;
+  DomainId domain = DomainId::Shared;  // Shared: the cudaMalloc family; else the stream in whose order it is allocated
+  Lifetime lifetime = Lifetime::Unknown;
+  bool whole = false;  // a block of the driver's own: memory that other processes will open
+};
+
+enum class Freed : std::uint8_t { Yes, NotOurs, NotLive };  // NotLive: freed before, or never handed out
+
+class Allocator {
+ public:
+  // Null: the driver gives no address space, or there are too many allocators.
+  static std::unique_ptr<Allocator> make(Upstream& upstream, const Options& options);
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+  // Calls no driver: its memory ends with the context. No other thread may be inside.
+  ~Allocator();
+
+  Status allocate(const Request& request, std::uint64_t* address) {
+    if (request.bytes > kLargestBytes) [[unlikely]]
+      return Status::OutOfMemory;
+    Granules const granules = to_granules(request.bytes);
+    ThreadCache* const thread = own_cache();
+    if (thread != nullptr && !request.whole && thread->enter()) [[likely]] {
+      if (Record* const block = allocate_from_magazine(*thread, request, granules)) [[likely]] {
+        *address = block->address.load(std::memory_order_relaxed);
+        thread->leave();
+        return Status::Ok;
+      }
+      thread->leave();
+    }
+    return allocate_behind(request, address);
+  }
+  // The block is free for everybody when every stream that is busy now has passed this point.
+  Freed free(std::uint64_t address) { return free_in(address, DomainId::Shared); }
+  // The block is free for work in this stream from now on, for others when it has passed.
+  Freed free_in(std::uint64_t address, DomainId domain) {
+    Record* const block = arena_.find(address);
+    if (block == nullptr) return Freed::NotOurs;
+    State live = State::Live;
+    if (!block->state.compare_exchange_strong(live, State::Cached, std::memory_order_acq_rel)) return Freed::NotLive;
+    ThreadCache* const thread = own_cache();
+    if (thread != nullptr && thread->enter()) [[likely]] {
+      bool const kept = free_into_magazine(*thread, *block, domain);
+      thread->leave();
+      if (kept) [[likely]]
+        return Freed::Yes;
+    }
+    free_behind(*block, domain);
+    return Freed::Yes;
+  }
+
+  // --- streams (streams.cpp tells the rules) ---
+  DomainId add_stream(StreamHandle handle) { return streams_.add(handle); }
+  void remove_stream(DomainId stream);  // before the driver destroys it
+  void before_submission(DomainId stream) {
+    if (!streams_.is_used(stream)) [[unlikely]]
+      use_first_time(stream);
+  }
+  void after_submission(DomainId stream) { streams_.count_submission(stream); }
+  // A client may submit work without our seeing it.
+  void expect_unseen_submissions();
+  Streams& streams() { return streams_; }
+
+  // --- graph capture ---
+  using CaptureId = std::uint32_t;
+  CaptureId begin_capture();
+  void end_capture(CaptureId capture);
+  void graphs_are_gone(CaptureId capture);  // every graph made from this capture, and their instances
+
+  // --- plan ---
+  // At a cut: from now on places come from the plan first. It stays the caller's and must outlast drop_plan().
+  void use_plan(PlanSource& plan);
+  void drop_plan();  // blocks at its places live on
+
+  // --- pressure ---
+  // Returns memory to the driver for somebody else, waiting for streams if it must; the bytes given.
+  std::uint64_t give_back(std::uint64_t bytes);
+  // The driver's free memory and what give_back would add.
+  Status memory_info(DeviceMemory* memory);
+  // Finished frees become usable. Cheap when nothing is pending.
+  bool harvest();
+  // All magazines and caches into the arena.
+  void merge_everything();
+
+  struct Block {
+    std::uint64_t address = 0;
+    std::uint64_t requested_bytes = 0;
+    std::uint64_t rounded_bytes = 0;
+    std::uint8_t generation = 0;
+  };
+  // A live block that begins at this address. For the thread that owns it: another may free it meanwhile.
+  bool describe(std::uint64_t address, Block* block) const;
+  Statistics statistics() const;
+  std::uint64_t magazine_bytes();  // in all threads; stops them for a moment
+  OutOfMemory last_failure() const;
+  Arena& arena() { return arena_; }
+  const Arena& arena() const { return arena_; }
+  std::string check() const;  // empty, or the invariant that is broken
+
+ private:
+  Allocator(Upstream& upstream, const Options& options);
+  static constexpr std::uint32_t kMulti = 1;    // more than one stream was used
+  static constexpr std::uint32_t kCapture = 2;  // a capture is going on
+  static constexpr std::uint32_t kPlan = 4;     // places come from a plan first
+
+  ThreadCache* own_cache() const {
+    const ThreadSlot& slot = t_slots[slot_];
+    return slot.serial == serial_ ? slot.cache : nullptr;
+  }
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);  // one writer
+  }
+  // While a single stream is used, its order is everybody's.
+  static DomainId effective(DomainId domain, std::uint32_t mode) {
+    return (mode & kMulti) != 0 ? domain : DomainId::Shared;
+  }
+
+  void hand_out(Record& block, std::uint64_t requested_bytes) {
+    block.slack_bytes = static_cast<std::uint32_t>(to_bytes(block.granules) - requested_bytes);
+    block.generation = static_cast<std::uint8_t>(block.generation == 255 ? 1 : block.generation + 1);
+    block.state.store(State::Live, std::memory_order_release);
+  }
+  Record* allocate_from_magazine(ThreadCache& thread, const Request& request, Granules granules) {
+    std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
+    if ((mode & (kCapture | kPlan)) != 0) return nullptr;
+    Record* const block = thread.pop(Magazine::key_of(effective(request.domain, mode), granules));
+    if (block == nullptr) return nullptr;
+    hand_out(*block, request.bytes);
+    count_allocation(thread.counts, *block);
+    return block;
+  }
+  bool free_into_magazine(ThreadCache& thread, Record& block, DomainId domain) {
+    std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
+    if ((mode & kCapture) != 0 || block.capture != 0 || block.whole || block.planned) return false;
+    if ((mode & kMulti) == 0)
+      block.stamp = streams_.position(sole_.load(std::memory_order_relaxed));
+    else if (domain != DomainId::Shared)
+      block.stamp = streams_.stamp(domain);
+    else
+      return false;
+    block.domain = effective(domain, mode);
+    if (!thread.push(Magazine::key_of(block.domain, block.granules), block)) return false;
+    count_free(thread.counts, block);
+    return true;
+  }
+  static void count_allocation(ThreadCounts& counts, const Record& block) {
+    count(counts.allocations, 1);
+    count(counts.live_granules, block.granules);
+    count(counts.slack_bytes, block.slack_bytes);
+  }
+  static void count_free(ThreadCounts& counts, const Record& block) {
+    count(counts.frees, 1);
+    count(counts.live_granules, 0ull - block.granules);
+    count(counts.slack_bytes, 0ull - block.slack_bytes);
+  }
+
+  struct Held {
+    Record* block;
+    DomainId domain;
+  };
+  struct Capture {
+    CaptureId id = 0;
+    std::uint64_t blocks = 0;  // handed out during it and not let go again
+    bool running = true;
+    bool has_graphs = true;
+  };
+
+  // allocator.cpp: behind the magazines
+  Status allocate_behind(const Request& request, std::uint64_t* address);
+  void free_behind(Record& block, DomainId domain);
+  void keep(Record& block, DomainId domain);  // in a magazine if there is room, else in the domain's cache
+  void put_in_cache(Record& block);           // of block.domain
+  void free_shared_or_wait(Record& block);
+  ExactCache& cache(DomainId domain);
+  Record* pop_cached(DomainId domain, Granules granules);
+  void refill(DomainId domain, Granules granules, std::span<Record*> blocks);
+  void count_behind(const Record& block, bool allocation);
+
+  // threads.cpp
+  ThreadCache* attach_thread();
+  static void leave_thread(void* slots);
+  void detach_thread(ThreadCache& thread);
+  template <class F>
+  void stop_threads(F f);
+  void empty(ThreadCache& thread);
+  void empty_magazines();
+  bool empty_own_magazines();  // false: there was nothing in them
+  void pass_threads();         // returns when no thread is in a section that it entered before
+
+  // search.cpp: one step each; null: nothing found
+  Record* search(const Want& want);
+  Record* reuse(const Want& want);
+  bool is_growing();
+  Record* harvest_and_take(const Want& want);
+  Record* merge_and_take(const Want& want);
+  Record* take_finished_of_others(const Want& want);
+  Record* take_from_own_magazines(const Want& want);
+  Record* extend(const Want& want);
+  Record* extend(const Want& want, bool rob_plan);
+  Record* rob_plan_and_take(const Want& want);
+  Record* take_from_magazines(const Want& want);
+  Record* take_behind_a_wait(const Want& want);
+  Record* wait_and_take(const Want& want);
+  Record* synchronize_and_take(const Want& want);
+  void merge_cache(DomainId domain);
+  void remember_failure(const Want& want);
+
+  // planned.cpp
+  bool allocate_planned(const Request& request, std::uint64_t* address);
+  void free_planned(Record& block, DomainId domain);
+
+  // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
+  void use_first_time(DomainId stream);
+  void become_multi();
+  void hold(Record& block, DomainId domain);
+  void join_capture(Record& block);
+  Capture* capture_of(CaptureId id);
+  bool is_capturing() const;
+  std::vector<Held> let_go();
+
+  Options options_;
+  std::uint64_t limit_frames_ = ~0ull;
+  std::size_t slot_ = 0;
+  std::uint64_t serial_ = 0;
+  std::atomic<std::uint32_t> mode_{0};
+  std::atomic<DomainId> sole_{DomainId::Shared};  // the first stream that was used
+  Arena arena_;
+  Streams streams_;
+  PendingFrees pending_;
+  ThreadShared shared_;
+
+  mutable FutexLock caches_lock_;  // for making one
+  ReservedArray<std::atomic<ExactCache*>> caches_;
+  mutable FutexLock threads_lock_;
+  ThreadCache* threads_ = nullptr;
+  ThreadCounts behind_;  // sums of threads that are gone and of calls without a cache; under counts_lock_
+  mutable FutexLock counts_lock_;
+
+  FutexLock order_lock_;           // one first use at a time
+  std::uint64_t switched_at_ = 0;  // the first stream's position when a second one was used
+  mutable FutexLock capture_lock_;
+  std::vector<Held> held_;
+  std::vector<Capture> captures_;  // known as long as they run, have graphs or blocks
+  CaptureId next_capture_ = 1;
+
+  FutexLock plan_lock_;
+  PlanSource* plan_ = nullptr;
+  std::atomic<std::uint64_t> plan_hits_{0}, plan_misses_{0};
+
+  mutable FutexLock failure_lock_;
+  OutOfMemory failure_;
+  std::atomic<std::uint64_t> misses_{0}, last_extension_{0};
+  std::atomic<std::uint64_t> failures_{0}, extensions_{0}, inserted_waits_{0};
+};
+
+}  // namespace tidemark::allocator

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the order of one stream is no longer everybody's.
+#include <mutex>
+
+#include "allocator/core/allocator.h"
+
+namespace tidemark::allocator {
+
+void Allocator::use_first_time(DomainId stream) {
+  std::lock_guard const guard(order_lock_);
+  if (streams_.is_used(stream)) return;
+  DomainId const sole = sole_.load(std::memory_order_relaxed);
+  if (sole == DomainId::Shared) {
+    sole_.store(stream, std::memory_order_release);
+  } else {
+    if ((mode_.load(std::memory_order_relaxed) & kMulti) == 0) become_multi();
+    // What was freed while there was one stream may be in use at its end, and is everybody's. Later streams begin
+    // behind it. If the order cannot be made on the device, this thread waits.
+    if (!streams_.passed({sole, switched_at_}) && streams_.put_before(sole, stream) != Status::Ok)
+      streams_.synchronize();
+  }
+  streams_.set_used(stream);
+}
+
+// From here on a free says which streams it has to wait for. Frees that were decided before are all over when this
+// returns, so the first stream's end, read afterwards, is behind every use of what they freed.
+void Allocator::become_multi() {
+  mode_.fetch_or(kMulti, std::memory_order_seq_cst);
+  pass_threads();
+  { std::lock_guard const guard(cache(DomainId::Shared).lock()); }
+  switched_at_ = streams_.stamp(sole_.load(std::memory_order_relaxed));
+}
+
+void Allocator::expect_unseen_submissions() {
+  std::lock_guard const guard(order_lock_);
+  bool const was_single = (mode_.load(std::memory_order_relaxed) & kMulti) == 0;
+  if (was_single) become_multi();
+  streams_.expect_unseen();
+  // Unseen work may begin in any stream now, and there is no call of it before which a dependency could be placed.
+  if (was_single && sole_.load() != DomainId::Shared) streams_.wait_for_end(sole_.load());
+}
+
+void Allocator::remove_stream(DomainId stream) {
+  streams_.retire(stream);
+  // Its number may serve another stream: blocks kept in its order go to the arena with their stamps.
+  if ((mode_.load(std::memory_order_acquire) & kMulti) != 0) {
+    empty_magazines();
+    merge_cache(stream);
+  }
+}
+
+}  // namespace tidemark::allocator
