@@ -92,8 +92,10 @@ class Allocator {
   void before_submission(DomainId stream) {
     if (!streams_.is_used(stream)) [[unlikely]]
       use_first_time(stream);
+    streams_.begin_submission(stream);
   }
-  void after_submission(DomainId stream) { streams_.count_submission(stream); }
+  // On the same thread, before it calls anything else here.
+  void after_submission(DomainId stream) { streams_.confirm_submission(stream); }
   // A client may submit work without our seeing it.
   void expect_unseen_submissions();
   Streams& streams() { return streams_; }
@@ -170,7 +172,7 @@ class Allocator {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
     if ((mode & kCapture) != 0 || block.capture != 0 || block.whole || block.planned) return false;
     if ((mode & kMulti) == 0)
-      block.stamp = streams_.position(sole_.load(std::memory_order_relaxed));
+      block.stamp = streams_.stamp(sole_.load(std::memory_order_relaxed));
     else if (domain != DomainId::Shared)
       block.stamp = streams_.stamp(domain);
     else

@@ -7,7 +7,7 @@
 namespace tidemark::allocator {
 
 Streams::Streams(Upstream& upstream) : upstream_(upstream), streams_(kMost) {
-  streams_[0] = new Stream;  // of nobody: position 0, always passed
+  streams_[0] = new Stream;  // of nobody: clean and passed, always
 }
 
 // Events are the driver's and may be gone with it: whoever ends a context in order calls synchronize() and leaves them.
@@ -21,7 +21,7 @@ DomainId Streams::add(StreamHandle handle) {
   std::uint32_t id = 1;
   for (; id < count; ++id) {
     const Stream& s = *streams_[id];
-    if (s.retired.load(std::memory_order_relaxed) && s.pending.empty() && s.passed.load() >= s.submitted.load()) break;
+    if (s.retired.load(std::memory_order_relaxed) && s.pending.empty() && s.passed.load() >= s.drawn.load()) break;
   }
   if (id == kMost) return DomainId::Shared;
   if (id == count) {
@@ -35,10 +35,17 @@ DomainId Streams::add(StreamHandle handle) {
   return static_cast<DomainId>(id);
 }
 
+// Nobody may be submitting to it any more: all that was begun is with the driver.
 void Streams::retire(DomainId stream) {
+  Stream& s = at(stream);
   Mark last;
-  if (position(stream) > passed(stream) || unseen()) mark(stream, &last);
-  at(stream).retired.store(true, std::memory_order_release);
+  Quiet const end{s.begun.load(std::memory_order_acquire), true};
+  if (mark(stream, &last) == Status::Ok) {
+    std::lock_guard const guard(lock_);
+    s.confirmed.store(end.begun, std::memory_order_release);
+    set_clean(s, end, last.number);
+  }
+  s.retired.store(true, std::memory_order_release);
 }
 
 bool Streams::take_event(EventHandle* event) {
@@ -60,14 +67,10 @@ void Streams::give_event(EventHandle event) {
 
 Status Streams::mark(DomainId stream, Mark* mark) {
   Stream& s = at(stream);
-  // The position is read before the event is recorded: what it counts is with the driver already.
-  std::uint64_t const position =
-      unseen() ? s.submitted.fetch_add(1, std::memory_order_acq_rel) + 1 : s.submitted.load(std::memory_order_acquire);
-  *mark = {stream, position};
-  {
-    std::lock_guard const guard(lock_);
-    if (s.marked >= position) return Status::Ok;
-  }
+  mark->stream = stream;
+  if (is_clean(s, &mark->number)) return Status::Ok;
+  Quiet const quiet = look(s);
+  mark->number = s.drawn.fetch_add(1, std::memory_order_acq_rel) + 1;
   // The last event of a retired stream was recorded while it was there.
   if (s.retired.load(std::memory_order_acquire)) return Status::Failed;
   EventHandle event{};
@@ -78,8 +81,8 @@ Status Streams::mark(DomainId stream, Mark* mark) {
   }
   recorded_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard const guard(lock_);
-  s.pending.push_back({position, event});
-  s.marked = std::max(s.marked, position);
+  s.pending.push_back({mark->number, event});
+  set_clean(s, quiet, mark->number);
   return Status::Ok;
 }
 
@@ -87,8 +90,14 @@ bool Streams::mark_busy(std::vector<Mark>& marks) {
   bool all = true;
   for_each([&](DomainId stream) {
     const Stream& s = at(stream);
-    bool const busy = s.submitted.load(std::memory_order_acquire) > s.passed.load(std::memory_order_acquire);
-    if (!busy && (!unseen() || s.retired.load(std::memory_order_acquire))) return;
+    std::uint64_t number = 0;
+    if (is_clean(s, &number) && number <= s.passed.load(std::memory_order_acquire)) return;
+    if (unseen() && s.retired.load(std::memory_order_acquire)) {
+      // Its last event is all there will be.
+      if (s.passed.load(std::memory_order_acquire) < s.drawn.load(std::memory_order_acquire))
+        marks.push_back({stream, s.drawn.load(std::memory_order_acquire)});
+      return;
+    }
     Mark made;
     all = mark(stream, &made) == Status::Ok && all;
     marks.push_back(made);
@@ -101,35 +110,38 @@ Status Streams::put_before(DomainId earlier, DomainId later) {
   if (Status const status = mark(earlier, &end); status != Status::Ok) return status;
   if (passed(end)) return Status::Ok;
   Pending last{};
-  if (!find_pending(earlier, end.position, &last)) return Status::Ok;
+  if (!find_pending(earlier, end.number, &last)) return Status::Ok;
   // Should the event be done and recorded elsewhere meanwhile, the stream waits a little more than it had to.
   Status const status = upstream_.wait_in_stream(at(later).handle, last.event);
   // The wait itself is work of the later stream: stamps behind it cover what it waits for.
-  if (status == Status::Ok) count_submission(later);
+  if (status == Status::Ok) {
+    begin_submission(later);
+    confirm_submission(later);
+  }
   return status;
 }
 
-void Streams::set_passed(Stream& stream, std::uint64_t position) {
+void Streams::set_passed(Stream& stream, std::uint64_t number) {
   std::uint64_t now = stream.passed.load(std::memory_order_relaxed);
-  while (now < position && !stream.passed.compare_exchange_weak(now, position, std::memory_order_release)) {
+  while (now < number && !stream.passed.compare_exchange_weak(now, number, std::memory_order_release)) {
   }
 }
 
-// The event is done, and with it all positions up to its own. Threads may have put their events into the queue in
-// another order than into the stream: only positions tell what is covered.
+// The event is done, and with it all with lower numbers, though threads may have put them into the stream in another
+// order: a stamp below was drawn before this event's number, and so before it was recorded.
 void Streams::finish(Stream& stream, const Pending& done) {
   std::lock_guard const guard(lock_);
-  set_passed(stream, done.position);
+  set_passed(stream, done.number);
   auto const covered = std::stable_partition(stream.pending.begin(), stream.pending.end(),
-                                             [&](const Pending& p) { return p.position > done.position; });
+                                             [&](const Pending& p) { return p.number > done.number; });
   for (auto p = covered; p != stream.pending.end(); ++p) events_.push_back(p->event);
   stream.pending.erase(covered, stream.pending.end());
 }
 
-bool Streams::find_pending(DomainId stream, std::uint64_t position, Pending* found) const {
+bool Streams::find_pending(DomainId stream, std::uint64_t number, Pending* found) const {
   std::lock_guard const guard(lock_);
   for (const Pending& p : at(stream).pending)
-    if (p.position >= position) {
+    if (p.number >= number) {
       *found = p;
       return true;
     }
@@ -165,7 +177,7 @@ Status Streams::wait_for_end(DomainId stream) {
   if (Status const status = mark(stream, &end); status != Status::Ok) return status;
   Pending last{};
   // None pending: another thread has seen it pass.
-  if (passed(end) || !find_pending(stream, end.position, &last)) return Status::Ok;
+  if (passed(end) || !find_pending(stream, end.number, &last)) return Status::Ok;
   if (Status const status = upstream_.wait(last.event); status != Status::Ok) return status;
   waits_.fetch_add(1, std::memory_order_relaxed);
   finish(at(stream), last);
@@ -173,18 +185,22 @@ Status Streams::wait_for_end(DomainId stream) {
 }
 
 Status Streams::synchronize() {
-  std::vector<Mark> reached;
+  struct Reached {
+    Mark mark;
+    Quiet quiet;
+  };
+  std::vector<Reached> reached;
   for_each([&](DomainId id) {
-    // Unseen work has no number of its own: what is done by now gets one.
-    if (unseen()) count_submission(id);
-    reached.push_back({id, position(id)});
+    Stream& s = at(id);
+    Quiet const quiet = look(s);
+    reached.push_back({{id, s.drawn.fetch_add(1, std::memory_order_acq_rel) + 1}, quiet});
   });
   Status const status = upstream_.synchronize();
   if (status != Status::Ok) return status;
-  for (Mark const& m : reached) {
-    finish(at(m.stream), {.position = m.position});
+  for (Reached const& r : reached) {
+    finish(at(r.mark.stream), {.number = r.mark.number});
     std::lock_guard const guard(lock_);
-    at(m.stream).marked = std::max(at(m.stream).marked, m.position);
+    set_clean(at(r.mark.stream), r.quiet, r.mark.number);
   }
   synchronizations_.fetch_add(1, std::memory_order_release);
   return Status::Ok;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far each stream of a context is. A stream's position counts submissions; it has passed a position when an event
-// that was recorded at or behind it is done.
+// How far each stream of a context is, told by events. Events of a stream are numbered; the number is drawn before the
+// event is recorded. Whoever frees a block draws a stamp: the number of the next event. All work that may use the block
+// was submitted before the free, and that event is recorded after it: when an event with that number or a later one is
+// done, so is the work. Nothing is assumed about when a submission that is under way reaches the driver.
 //
-// A submission is counted after the driver has taken it. So everything that a position counts stands before an event
-// that is recorded later, and everything that a thread submitted before it frees a block is in the position that it
-// reads then. Thread-safe; no lock is held while the driver is called. A retired stream's number is used again only
-// when nothing waits for it, and its counters go on, so that old stamps stay passed.
+// Submissions are counted only to save events: a stream is clean when nothing was begun since an event that was recorded
+// while no submission was under way. Frees then share that event. A submission is begun before the driver is called, and
+// confirmed after that, at the latest by the next call of the same thread.
+//
+// Thread-safe; no lock is held while the driver is called. A retired stream's number is used again only when nothing
+// waits for it, and its counters go on, so that old stamps stay passed.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,10 +23,10 @@
 
 namespace tidemark::allocator {
 
-// A point in a stream.
+// A point in a stream: the number of an event.
 struct Mark {
   DomainId stream{};
-  std::uint64_t position = 0;
+  std::uint64_t number = 0;
 };
 
 class Streams {
@@ -41,22 +45,24 @@ class Streams {
 
   bool is_used(DomainId stream) const { return at(stream).used.load(std::memory_order_acquire); }
   void set_used(DomainId stream) { at(stream).used.store(true, std::memory_order_release); }
-  void count_submission(DomainId stream) { at(stream).submitted.fetch_add(1, std::memory_order_release); }
-  std::uint64_t position(DomainId stream) const { return at(stream).submitted.load(std::memory_order_acquire); }
+  void begin_submission(DomainId stream) { at(stream).begun.fetch_add(1, std::memory_order_acq_rel); }
+  void confirm_submission(DomainId stream) { at(stream).confirmed.fetch_add(1, std::memory_order_acq_rel); }
   std::uint64_t passed(DomainId stream) const { return at(stream).passed.load(std::memory_order_acquire); }
-  // What a free in this stream's order has to wait for, elsewhere.
+  // The event behind which everything is done that was submitted to this stream before this call.
   std::uint64_t stamp(DomainId stream) const {
-    return position(stream) + (unseen_.load(std::memory_order_relaxed) ? 1 : 0);
+    const Stream& s = at(stream);
+    std::uint64_t clean = 0;
+    return is_clean(s, &clean) ? clean : s.drawn.load(std::memory_order_acquire) + 1;
   }
   // From now on work may be submitted that is not counted: every known stream counts as busy, always.
   void expect_unseen() { unseen_.store(true, std::memory_order_relaxed); }
   bool unseen() const { return unseen_.load(std::memory_order_relaxed); }
 
-  // Records an event at the stream's end, unless the last one is there already.
+  // Records an event at the stream's end, unless the last one stands there already.
   Status mark(DomainId stream, Mark* mark);
   // Marks of all streams that may be busy. False: one could not be marked, and only synchronize() will tell.
   bool mark_busy(std::vector<Mark>& marks);
-  bool passed(const Mark& mark) const { return passed(mark.stream) >= mark.position; }
+  bool passed(const Mark& mark) const { return passed(mark.stream) >= mark.number; }
   // What is behind stands behind: the later stream's next work waits for all that the earlier one has now.
   Status put_before(DomainId earlier, DomainId later);
 
@@ -79,24 +85,49 @@ class Streams {
 
  private:
   struct Pending {
-    std::uint64_t position;
+    std::uint64_t number;
     EventHandle event;
   };
   struct alignas(64) Stream {
-    std::atomic<std::uint64_t> submitted{0};
-    std::atomic<std::uint64_t> passed{0};
+    std::atomic<std::uint64_t> begun{0}, confirmed{0};
+    std::atomic<std::uint64_t> drawn{0};   // numbers of events; an event that could not be recorded has one too
+    std::atomic<std::uint64_t> passed{0};  // an event with this number is done, or a later one
+    std::atomic<std::uint64_t> clean_at{0}, clean_number{0};  // see is_clean()
     std::atomic<bool> used{false};
     std::atomic<bool> retired{true};
     StreamHandle handle{};
-    std::uint64_t marked = 0;  // under the lock from here on
-    std::deque<Pending> pending;
+    std::deque<Pending> pending;  // under the lock
   };
+  // Whether the event with this number stands behind all that was begun. It is written before what it is valid for: who
+  // reads the two while they change gets a later event at worst.
+  bool is_clean(const Stream& s, std::uint64_t* number) const {
+    if (unseen() || s.begun.load(std::memory_order_acquire) != s.clean_at.load(std::memory_order_acquire)) return false;
+    *number = s.clean_number.load(std::memory_order_acquire);
+    return true;
+  }
+  // Everything that had begun was with the driver when this was made, and an event is recorded after that.
+  struct Quiet {
+    std::uint64_t begun = 0;
+    bool complete = false;
+  };
+  static Quiet look(const Stream& s) {
+    // In this order: what is confirmed had begun, so equal numbers were equal at the first look.
+    std::uint64_t const confirmed = s.confirmed.load(std::memory_order_acquire);
+    std::uint64_t const begun = s.begun.load(std::memory_order_acquire);
+    return {begun, begun == confirmed};
+  }
+  // Under the lock. Numbers only grow: what was decided earlier and comes later is dropped.
+  static void set_clean(Stream& s, const Quiet& quiet, std::uint64_t number) {
+    if (!quiet.complete || number < s.clean_number.load(std::memory_order_relaxed)) return;
+    s.clean_number.store(number, std::memory_order_release);
+    s.clean_at.store(quiet.begun, std::memory_order_release);
+  }
   Stream& at(DomainId stream) const { return *streams_[static_cast<std::size_t>(stream)]; }
   bool take_event(EventHandle* event);
   void give_event(EventHandle event);
-  void set_passed(Stream& stream, std::uint64_t position);
+  static void set_passed(Stream& stream, std::uint64_t number);
   void finish(Stream& stream, const Pending& done);
-  bool find_pending(DomainId stream, std::uint64_t position, Pending* found) const;
+  bool find_pending(DomainId stream, std::uint64_t number, Pending* found) const;
 
   Upstream& upstream_;
   mutable FutexLock lock_;

@@ -45,6 +45,41 @@ TEST_F(AllocatorTest, AThirdStreamAlsoBeginsBehindTheFirstOnesEnd) {
   work(u, a, 4 << 20, 3);
 }
 
+// Another thread records an event while a submission is on its way to the driver: it stands before that work.
+TEST_F(AllocatorTest, AnEventDoesNotCoverASubmissionThatWasUnderWay) {
+  Stream const s = make_stream();
+  Stream const t = make_stream();
+  std::uint64_t const a = allocate(4_MiB);
+  std::uint64_t const b = allocate(6_MiB);
+  work(s, a, 4 << 20, 1);
+  work(t, b, 6 << 20, 2);
+  allocator->before_submission(s.domain);
+  Mark mark;
+  ASSERT_EQ(allocator->streams().mark(s.domain, &mark), Status::Ok);
+  device.run_everything();
+  ASSERT_TRUE(allocator->streams().poll());
+  ASSERT_TRUE(allocator->streams().passed(mark));
+  device.stamp(s.handle, a, 4 << 20, 3);
+  device.verify(s.handle, a, 4 << 20, 3);
+  allocator->free(a);  // by another thread, which knows that the work is submitted; it is not confirmed yet
+  std::uint64_t const c = allocate(4_MiB);
+  EXPECT_NE(c, a);
+  work(t, c, 4 << 20, 4);
+  allocator->after_submission(s.domain);
+}
+
+TEST_F(AllocatorTest, FreesShareAnEventAsLongAsNothingIsSubmitted) {
+  Stream const s = make_stream();
+  Stream const t = make_stream();
+  std::uint64_t blocks[100];
+  for (std::uint64_t& block : blocks) block = allocate(2_MiB);
+  work(s, blocks[0], 2 << 20, 1);
+  work(t, blocks[1], 2 << 20, 2);
+  std::uint64_t const before = statistics().events_recorded;
+  for (std::uint64_t const block : blocks) allocator->free(block);
+  EXPECT_LE(statistics().events_recorded - before, 2u);
+}
+
 TEST_F(AllocatorTest, WithTwoStreamsAFreedBlockWaitsForTheBusyOnes) {
   Stream const s = make_stream();
   Stream const t = make_stream();
