@@ -276,7 +276,7 @@ class Allocator {
   mutable FutexLock counts_lock_;
 
   FutexLock order_lock_;           // one first use at a time
-  std::uint64_t switched_at_ = 0;  // the first stream's position when a second one was used
+  std::uint64_t switched_at_ = 0;  // the first stream's stamp when a second one was used
   mutable FutexLock capture_lock_;
   std::vector<Held> held_;
   std::vector<Capture> captures_;  // known as long as they run, have graphs or blocks

@@ -37,7 +37,7 @@ struct Record {
   std::uint32_t after = 0;
   std::uint32_t left = 0;  // links of whatever holds it: an index, a cache, a batch
   std::uint32_t right = 0;
-  std::uint64_t stamp = 0;  // position of the domain's stream (Shared: of the sole stream) behind which it is free
+  std::uint64_t stamp = 0;        // the event of the domain's stream (Shared: of the sole one) behind which it is free
   std::uint32_t slack_bytes = 0;  // rounded - requested
   std::uint32_t used = 0;         // the arena's tick when it was last made free
   std::uint32_t capture = 0;      // handed out during this capture; 0: none

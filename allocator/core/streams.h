@@ -4,9 +4,9 @@
 // was submitted before the free, and that event is recorded after it: when an event with that number or a later one is
 // done, so is the work. Nothing is assumed about when a submission that is under way reaches the driver.
 //
-// Submissions are counted only to save events: a stream is clean when nothing was begun since an event that was recorded
-// while no submission was under way. Frees then share that event. A submission is begun before the driver is called, and
-// confirmed after that, at the latest by the next call of the same thread.
+// Submissions are counted only to save events: a stream is clean when nothing was begun since an event that was
+// recorded while no submission was under way. Frees then share that event. A submission is begun before the driver is
+// called, and confirmed after that, at the latest by the next call of the same thread.
 //
 // Thread-safe; no lock is held while the driver is called. A retired stream's number is used again only when nothing
 // waits for it, and its counters go on, so that old stamps stay passed.

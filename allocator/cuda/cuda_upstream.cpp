@@ -88,8 +88,8 @@ bool CudaUpstream::supports_mapping() const {
 
 Status CudaUpstream::reserve(std::uint64_t bytes, std::uint64_t* address) {
   CUdeviceptr at = 0;
-  Status const status = told(Inside(*this)(driver_.reserve, &at, std::size_t{bytes}, std::size_t{kFrameBytes},
-                                           CUdeviceptr{0}, 0ull));
+  Status const status =
+      told(Inside(*this)(driver_.reserve, &at, std::size_t{bytes}, std::size_t{kFrameBytes}, CUdeviceptr{0}, 0ull));
   *address = at;
   return status;
 }
@@ -146,8 +146,8 @@ Status CudaUpstream::create_event(EventHandle* event) {
 Status CudaUpstream::destroy_event(EventHandle event) {
   return told(Inside(*this)(driver_.destroy_event, event_of(event)));
 }
-// A thread's own default stream cannot be named from another thread. Behind it stands the legacy stream, which waits for
-// all of them.
+// A thread's own default stream cannot be named from another thread. Behind it stands the legacy stream, which waits
+// for all of them.
 Status CudaUpstream::record(EventHandle event, StreamHandle stream) {
   CUstream const to = stream == kOwnDefaultStream ? nullptr : stream_of(stream);
   return told(Inside(*this)(driver_.record, event_of(event), to));

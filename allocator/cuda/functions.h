@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's functions that the allocator needs, as a table that it is given: it opens no library and looks no name up.
+// The driver's functions that the allocator needs, as a table that it is given: it opens no library and looks no name
+// up.
 #pragma once
 #include <cuda.h>
 
