@@ -12,6 +12,7 @@ namespace tidemark::cli {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kLimit = 3;  // a limit that the user set was crossed
 
 // What follows the command's name.
 using Words = std::span<const char* const>;
@@ -26,6 +27,7 @@ std::span<const Command> commands();
 
 Result<int> cmd_devices(Words words);
 Result<int> cmd_doctor(Words words);
+Result<int> cmd_plan(Words words);
 Result<int> cmd_replay(Words words);
 Result<int> cmd_report(Words words);
 Result<int> cmd_run(Words words);

@@ -16,6 +16,7 @@ constexpr Command kCommands[] = {
     {"run", "run a program and record its GPU memory", cmd_run},
     {"report", "where a trace's memory went: peaks by kind, layer, phase and step", cmd_report},
     {"replay", "what other allocators would have reserved for the same program", cmd_replay},
+    {"plan", "offsets for buffers whose lifetimes are known", cmd_plan},
     {"top", "what devices and recorded processes hold, while they run", cmd_top},
     {"doctor", "what is here to record with, and why something is off", cmd_doctor},
     {"devices", "the cards that the software device can stand in for", cmd_devices},
@@ -78,5 +79,9 @@ int main(int argc, char** argv) {
   auto const result = cli::run({argv + 1, argv + std::max(argc, 1)});
   if (result.ok()) return *result;
   cli::complain(result.error());
-  return result.error().code == Errc::InvalidArgument ? cli::kUsage : cli::kFailed;
+  switch (result.error().code) {
+    case Errc::InvalidArgument: return cli::kUsage;
+    case Errc::LimitExceeded: return cli::kLimit;
+    default: return cli::kFailed;
+  }
 }

@@ -56,7 +56,8 @@ Result<void> save(const Target& target, std::string_view text) {
   const char* const path = target.path.c_str();
   for (std::string const& source : target.sources)
     if (same_file(path, source.c_str()))
-      return Error{Errc::InvalidArgument, target.path + " is the trace itself", "choose another name with -o OUT"};
+      return Error{Errc::InvalidArgument, target.path + " is " + target.source + " itself",
+                   "choose another name with -o OUT"};
   struct stat there {};
   bool const device = stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
   int const how = device ? 0 : target.force ? O_CREAT | O_TRUNC : O_CREAT | O_EXCL;

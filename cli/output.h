@@ -16,6 +16,7 @@ struct Target {
   std::string path;
   bool force = false;                // write over what is there
   std::vector<std::string> sources;  // files that the text was made from, and that are never written over
+  std::string source = "the trace";  // what such a file is called
 };
 Result<void> save(const Target& target, std::string_view text);
 

@@ -53,11 +53,11 @@ class Cli(unittest.TestCase):
 class General(Cli):
     def test_help_lists_the_commands_and_goes_to_stdout(self):
         text = self.succeeds("--help")
-        for word in ("run", "report", "replay", "top", "doctor", "devices", "examples:"):
+        for word in ("run", "report", "replay", "plan", "top", "doctor", "devices", "examples:"):
             self.assertIn(word, text)
 
     def test_each_command_explains_itself_with_examples(self):
-        for command in ("run", "report", "replay", "top", "doctor", "devices"):
+        for command in ("run", "report", "replay", "plan", "top", "doctor", "devices"):
             text = self.succeeds(command, "--help")
             self.assertIn("Examples:", text)
             self.assertIn(f"tidemark {command}", text)

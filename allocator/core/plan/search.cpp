@@ -2,14 +2,16 @@
 #include "allocator/core/plan/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace tidemark::plan {
 namespace {
 
 constexpr std::int64_t kWall = std::int64_t{1} << 60;
-constexpr std::size_t kRemembered = std::size_t{1} << 20;
+constexpr std::size_t kMostRemembered = std::size_t{1} << 20;
 constexpr std::uint64_t kOrders = 4;           // plain orders to begin with
+constexpr std::uint64_t kFreshStarts = 24;     // each order with each way to pick a valley, three times
 constexpr std::uint64_t kPatience = 150;       // runs without progress before a fresh start
 constexpr std::uint64_t kRunsPerLength = 512;  // runs of one length; longer ones too early waste more than they find
 
@@ -31,7 +33,7 @@ Search::Search(const Problem& problem, std::uint64_t seed) : problem_(problem), 
     ends_[wrap(problem.arcs[i].end - 1)].push_back(i);
     keys_.push_back(random_());
   }
-  failed_.assign(kRemembered, 0);
+  failed_.assign(std::bit_ceil(std::clamp<std::size_t>(problem.arcs.size() << 12, 1, kMostRemembered)), 0);
 }
 
 void Search::reset() {
@@ -57,6 +59,7 @@ Outcome Search::fit(const Limits& limits, std::vector<std::int64_t>& offsets) {
     capacity_ = limits.capacity;
     best_.weight.clear();
     run_ = best_depth_ = stale_ = 0;
+    fresh_ = kFreshStarts;
   }
   stop_ = limits.stop;
   asked_to_stop_ = false;
@@ -82,7 +85,7 @@ Outcome Search::fit(const Limits& limits, std::vector<std::int64_t>& offsets) {
 // What has done well on hard instances: first plain orders, each with both ways to pick a valley, then noise on them.
 void Search::choose() {
   std::uniform_real_distribution<double> noise(-0.5, 0.5);
-  copied_ = run_ >= 2 * kOrders && stale_ < kPatience && !best_.weight.empty();
+  copied_ = fresh_ == 0;
   if (copied_) {
     now_ = best_;
     std::size_t const arcs = problem_.arcs.size();
@@ -103,14 +106,21 @@ void Search::choose() {
   }
 }
 
+// After fresh starts the deepest of them is varied, until that leads nowhere.
 void Search::learn() {
-  bool const fresh = !copied_ && stale_ >= kPatience;
-  if (fresh || deepest_ >= best_depth_) {
-    stale_ = fresh || deepest_ > best_depth_ ? 0 : stale_ + 1;
+  bool const first = fresh_ == kFreshStarts || run_ == 0;
+  if (first || deepest_ >= best_depth_) {
+    stale_ = first || deepest_ > best_depth_ ? 0 : stale_ + 1;
     best_depth_ = deepest_;
     best_ = now_;
   } else {
     ++stale_;
+  }
+  if (fresh_ > 0) {
+    --fresh_;
+    stale_ = 0;
+  } else if (stale_ >= kPatience) {
+    fresh_ = kFreshStarts;
   }
 }
 
@@ -210,7 +220,7 @@ bool Search::solve_connected(Range range) {
     return false;
   }
   std::uint64_t const hash = hash_of(range);
-  std::uint64_t& known = failed_[hash % kRemembered];
+  std::uint64_t& known = failed_[(hash >> 1) & (failed_.size() - 1)];
   if (known != hash && try_cases(range, next)) return true;
   if (!stopped_) known = hash;
   undo_to(mark);

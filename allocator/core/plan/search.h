@@ -99,7 +99,8 @@ class Search {
   std::vector<Lifted> lifted_;
 
   Preference now_, best_;
-  std::size_t deepest_ = 0, best_depth_ = 0, stale_ = 0;
+  std::size_t deepest_ = 0, best_depth_ = 0;
+  std::uint64_t stale_ = 0, fresh_ = 0;
   bool copied_ = false;
   std::uint64_t run_ = 0, states_ = 0, limit_ = 0;
   Stop stop_;

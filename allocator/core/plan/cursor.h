@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a program is in a planned iteration. The cursor follows the allocations: each is compared with the one that the
+// plan expects next. An allocation that the plan does not know is passed over; where the program has left some out, the
+// cursor finds them up to kAhead entries later, and returns if that was a mistake. After a longer surprise it looks the
+// last few events up in the whole plan. Nothing here decides about memory: see PlanSlots. One thread at a time.
+#pragma once
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "allocator/core/plan/circular.h"
+#include "allocator/core/plan/recorder.h"
+#include "allocator/core/plan/slots.h"
+
+namespace tidemark::plan {
+
+// A layout with the events it was made for: from the cut on, as many iterations as are laid out side by side.
+// Immutable.
+class ServingPlan {
+ public:
+  ServingPlan(const Recorded& recorded, const CircularPlan& layout);
+
+  // Entries of one iteration, and of all that are laid out.
+  std::size_t iteration() const { return events_.size(); }
+  std::size_t entries() const { return places_.size(); }
+  const AllocEvent& event(std::size_t entry) const { return events_[entry % events_.size()]; }
+  // Empty: not planned (persistent).
+  const Extent& place(std::size_t entry) const { return places_[entry]; }
+  const std::vector<Extent>& places() const { return places_; }
+  std::uint64_t height() const { return height_; }
+  // The entry after the only place where these four events follow one another; none if there are several or none.
+  std::optional<std::size_t> find(const AllocEvent (&last)[4]) const;
+
+ private:
+  std::vector<AllocEvent> events_;
+  std::vector<Extent> places_;
+  std::unordered_map<std::uint64_t, std::size_t> after_;  // by hash of four events; kAmbiguous where there are several
+  std::uint64_t height_ = 0;
+};
+
+class PlanCursor {
+ public:
+  static constexpr std::size_t kAhead = 64;
+  static constexpr unsigned kLost = 8;  // misses in a row before the whole plan is searched
+
+  // The next event may be the first of the plan, or any other: the program need not be at the cut.
+  explicit PlanCursor(std::shared_ptr<const ServingPlan> plan) : plan_(std::move(plan)) {}
+
+  // The entry that this allocation is, if it is one.
+  std::optional<std::size_t> next(const AllocEvent& event);
+  // An iteration has begun, and so many of its events have been seen elsewhere.
+  void restart(std::size_t seen);
+  std::size_t within_iteration() const { return at_ % plan_->iteration(); }
+  const ServingPlan& plan() const { return *plan_; }
+
+ private:
+  std::optional<std::size_t> take(std::size_t entry);
+  std::optional<std::size_t> ahead(const AllocEvent& event) const;
+
+  std::shared_ptr<const ServingPlan> plan_;
+  std::size_t at_ = 0;                 // the entry that is expected
+  std::optional<std::size_t> before_;  // where it was before it jumped ahead
+  AllocEvent last_[4] = {};
+  unsigned misses_ = kLost;
+  unsigned in_order_ = 0;  // since it jumped ahead
+};
+
+}  // namespace tidemark::plan

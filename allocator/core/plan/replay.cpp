@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "allocator/core/plan/replay.h"
+
+#include <algorithm>
+
+namespace tidemark::plan {
+namespace {
+
+bool same_events(const ServingPlan& a, const ServingPlan& b) {
+  if (a.iteration() != b.iteration()) return false;
+  for (std::size_t i = 0; i < a.iteration(); ++i)
+    if (!(a.event(i) == b.event(i))) return false;
+  return true;
+}
+
+}  // namespace
+
+void Replay::add(std::shared_ptr<const ServingPlan> plan) {
+  if (!plan || plan->iteration() == 0) return;
+  cursors_.remove_if([&](const PlanCursor& c) { return same_events(c.plan(), *plan); });
+  cursors_.emplace_front(std::move(plan));
+  if (cursors_.size() > kMostPlans) cursors_.pop_back();
+  prefix_.clear();
+  allow();
+}
+
+void Replay::allow() {
+  std::vector<Extent> places;
+  arena_bytes_ = 0;
+  for (PlanCursor const& c : cursors_) {
+    places.insert(places.end(), c.plan().places().begin(), c.plan().places().end());
+    arena_bytes_ = std::max(arena_bytes_, c.plan().height());
+  }
+  for (Extent const& e : slots_.taken()) arena_bytes_ = std::max(arena_bytes_, e.end());
+  slots_.allow(places);
+}
+
+// Within the first events of an iteration, where the current plan is not what the program does, another one may be.
+void Replay::choose(const AllocEvent& event) {
+  PlanCursor& current = cursors_.front();
+  if (current.within_iteration() == 0) prefix_.clear();
+  std::size_t const seen = prefix_.size();
+  if (seen >= kPrefix) return;
+  prefix_.push_back(event);
+  if (current.within_iteration() == seen && current.plan().event(seen) == event) return;
+  auto const fits = [&](const PlanCursor& c) {
+    for (std::size_t i = 0; i < prefix_.size(); ++i)
+      if (i >= c.plan().iteration() || !(c.plan().event(i) == prefix_[i])) return false;
+    return true;
+  };
+  auto const other = std::find_if(std::next(cursors_.begin()), cursors_.end(), fits);
+  if (other == cursors_.end()) return;
+  cursors_.splice(cursors_.begin(), cursors_, other);
+  cursors_.front().restart(seen);
+  ++counts_.switched;
+}
+
+std::optional<std::uint64_t> Replay::place(const AllocEvent& event) {
+  if (cursors_.empty()) return std::nullopt;
+  choose(event);
+  PlanCursor& cursor = cursors_.front();
+  auto const entry = cursor.next(event);
+  if (!entry || cursor.plan().place(*entry).size_bytes == 0) {
+    ++counts_.unknown;
+    return std::nullopt;
+  }
+  Extent const& place = cursor.plan().place(*entry);
+  if (!slots_.take(place)) {
+    ++counts_.occupied;
+    return std::nullopt;
+  }
+  ++counts_.placed;
+  return place.offset;
+}
+
+}  // namespace tidemark::plan
