@@ -7,6 +7,7 @@
 namespace tidemark::plan {
 namespace {
 
+constexpr std::uint64_t kCredit = 4;
 constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;  // odd, so that no event is lost from the product
 
 std::uint64_t symbol(const AllocEvent& e) {
@@ -29,6 +30,7 @@ PeriodFinder::PeriodFinder(std::size_t longest_period)
 bool PeriodFinder::on_alloc(const AllocEvent& event) {
   constexpr std::uint64_t kOldest = power(kBase, kWindow - 1);
   std::uint64_t const number = count_++;
+  credit_ = std::min<std::uint64_t>(credit_ + kCredit, ring_.size());
   if (number >= kWindow) window_ -= symbol(this->event(number - kWindow)) * kOldest;
   window_ = window_ * kBase + symbol(event);
   bool const same = candidate_ != 0 && event == this->event(number - candidate_);
@@ -59,6 +61,8 @@ void PeriodFinder::seek() {
     if (!(event(count_ - i) == event(then - i))) return;
   candidate_ = static_cast<std::size_t>(count_ - then);
   run_ = kWindow;
+  for (; credit_ > 0 && run_ < then && known(then - run_ - 1); --credit_, ++run_)
+    if (!(event(count_ - run_ - 1) == event(then - run_ - 1))) return;
 }
 
 bool PeriodFinder::marked_repeat() const {

@@ -2,11 +2,12 @@
 // Finds the iteration in a stream of allocations: a stretch of events that has been repeated exactly, once. What came
 // before (set-up, first iterations, autotuning) may differ.
 //
-// A candidate is the distance to the last time the same few events were seen; it lives as long as each event equals the
-// one that far back, and is accepted when it has lived for its own length. Loops within an iteration (equal layers) are
-// candidates too and break where the loop ends: what has lived no longer than such a run is not accepted, so that a
-// program's inner loops are believed once at most. Marks of steps, where there are any, name the candidate outright.
-// O(1) per event, amortised; memory is fixed by the longest period. One thread at a time.
+// A candidate is the distance to the last time the same few events were seen; it holds as long as each event equals the
+// one that far back, looked back on from where it was found too, and is accepted when it has held for its own length.
+// Loops within an iteration (equal layers) are candidates too and break where the loop ends: what has held no longer
+// than such a run is not accepted, so that a program's inner loops are believed once at most. Marks of steps, where
+// there are any, name the candidate outright. O(1) per event, amortised; memory is fixed by the longest period. One
+// thread at a time.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,7 @@ class PeriodFinder {
   std::size_t candidate_ = 0;  // 0: none
   std::uint64_t run_ = 0;      // events for which the candidate has held
   std::uint64_t longest_broken_ = 0;
+  std::uint64_t credit_ = 0;  // events that may be looked back on: a few for each that came
   bool accepted_ = false;
   std::uint64_t last_mark_ = UINT64_MAX;
 };

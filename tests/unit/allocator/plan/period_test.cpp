@@ -78,6 +78,14 @@ TEST(PeriodFinder, LoopsWithinAnIterationAreBelievedOnceAtMost) {
   EXPECT_EQ(finder.period(), iteration.size());
 }
 
+TEST(PeriodFinder, LoopsDoNotDelayWhatContainsThem) {
+  PeriodFinder finder;
+  Sizes const iteration = layered(24);
+  feed(finder, distinct(5000, 50));
+  feed(finder, iteration, 2);
+  EXPECT_EQ(finder.period(), iteration.size());
+}
+
 TEST(PeriodFinder, AnInterruptionEndsThePeriodAndItIsFoundAgain) {
   PeriodFinder finder;
   Sizes const iteration = layered(6);

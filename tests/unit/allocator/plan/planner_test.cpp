@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "allocator/core/plan/gaps.h"
@@ -17,6 +18,12 @@ namespace {
 
 using testing::least_height;
 using testing::random_buffers;
+
+// The label slow has more of them.
+std::uint64_t seeds(std::uint64_t usual) {
+  const char* const more = std::getenv("TIDEMARK_PLAN_SEEDS_TIMES");
+  return more == nullptr ? usual : usual * std::strtoull(more, nullptr, 10);
+}
 
 constexpr double kAmple = 60;  // small instances are proved long before
 
@@ -39,7 +46,7 @@ TEST(Planner, BuffersThatNeverMeetShareTheirPlace) {
 }
 
 TEST(Planner, IsAsLowAsTryingEverythingFinds) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     auto const buffers = random_buffers(seed, {.count = 7, .times = 9, .longest = 6, .largest = 7});
     auto const plan = plan_layout(buffers, {.budget_seconds = kAmple});
     ASSERT_TRUE(plan.ok());
@@ -49,7 +56,7 @@ TEST(Planner, IsAsLowAsTryingEverythingFinds) {
 }
 
 TEST(Planner, OnARingIsAsLowAsTryingEverythingFinds) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     std::uint64_t const period = 9;
     auto const buffers = random_buffers(seed, {.count = 6, .times = 20, .longest = period, .largest = 7});
     auto const plan = plan_ring(buffers, period, {.budget_seconds = kAmple});
@@ -61,14 +68,14 @@ TEST(Planner, OnARingIsAsLowAsTryingEverythingFinds) {
 }
 
 TEST(Planner, KeepsAlignmentsOfTheirOwn) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     auto const buffers = random_buffers(seed, {.count = 6, .largest = 20, .alignments = 4});
     EXPECT_GE(height_of(buffers, {}), least_height(buffers)) << "seed " << seed;
   }
 }
 
 TEST(Planner, ACapacityThatIsReachableIsKept) {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(50); ++seed) {
     auto const buffers = random_buffers(seed, {.count = 7, .times = 9, .longest = 6, .largest = 7});
     std::uint64_t const least = least_height(buffers);
     EXPECT_LE(height_of(buffers, {.capacity = least, .budget_seconds = kAmple}), least) << "seed " << seed;
@@ -77,7 +84,7 @@ TEST(Planner, ACapacityThatIsReachableIsKept) {
 
 TEST(Planner, ACapacityThatIsNotReachableIsProvedSo) {
   std::size_t beyond_the_bound = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     std::uint64_t const period = 9;  // a ring often needs more than is alive at once
     auto const buffers = random_buffers(seed, {.count = 6, .times = 20, .longest = period, .largest = 7});
     std::uint64_t const least = least_height(buffers, period);
@@ -86,7 +93,7 @@ TEST(Planner, ACapacityThatIsNotReachableIsProvedSo) {
     EXPECT_EQ(plan.error().code, Errc::LimitExceeded) << plan.error().what;
     beyond_the_bound += plan.error().what.find("ruled out") != std::string::npos ? 1 : 0;
   }
-  EXPECT_GT(beyond_the_bound, 10U) << "the instances are too easy to test the proof";
+  EXPECT_GE(beyond_the_bound, 5U) << "the instances are too easy to test the proof";
 }
 
 TEST(Planner, RefusesBuffersThatMakeNoSense) {
@@ -120,7 +127,7 @@ TEST(Planner, ACancelledSearchReturnsTheBestSoFar) {
 }
 
 TEST(Planner, LargerRandomInstancesStayNearTheirBound) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(10); ++seed) {
     auto const buffers = random_buffers(seed, {.count = 1500, .times = 1000, .longest = 100, .largest = 5000});
     auto const plan = plan_layout(buffers, {});
     ASSERT_TRUE(plan.ok());
@@ -136,7 +143,7 @@ TEST(Planner, ATrainingStepIsPackedWithoutLoss) {
 
 // Each way to place, on line and ring, against the verifier: the planner keeps only the best of them.
 TEST(Placement, EveryOrderOfEveryWayIsSound) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(60); ++seed) {
     std::uint64_t const period = seed % 2 == 0 ? 0 : 50;
     auto const buffers = random_buffers(seed, {.count = 80, .times = 90, .longest = 50, .largest = 40});
     Problem const problem = make_problem(buffers, {.period = period});
