@@ -137,6 +137,10 @@ Result<int> cmd_plan(Words words) {
   auto const found = plan::plan_layout(table.buffers, options);
   std::signal(SIGINT, SIG_DFL);
   if (terminal) show("");
+  if (!found.ok() && found.error().code == Errc::LimitExceeded) {
+    complain(about(o.buffers, found.error()));
+    return kLimit;
+  }
   if (!found.ok()) return about(o.buffers, found.error());
   // Once more, over what is written rather than over what was planned.
   std::string const text = plan::write_buffers(table, found->layout);

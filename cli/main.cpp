@@ -79,9 +79,5 @@ int main(int argc, char** argv) {
   auto const result = cli::run({argv + 1, argv + std::max(argc, 1)});
   if (result.ok()) return *result;
   cli::complain(result.error());
-  switch (result.error().code) {
-    case Errc::InvalidArgument: return cli::kUsage;
-    case Errc::LimitExceeded: return cli::kLimit;
-    default: return cli::kFailed;
-  }
+  return result.error().code == Errc::InvalidArgument ? cli::kUsage : cli::kFailed;
 }

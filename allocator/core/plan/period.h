@@ -5,7 +5,7 @@
 // A candidate is the distance to the last time the same few events were seen; it holds as long as each event equals the
 // one that far back, looked back on from where it was found too, and is accepted when it has held for its own length.
 // Loops within an iteration (equal layers) are candidates too and break where the loop ends: what has held no longer
-// than such a run is not accepted, so that a program's inner loops are believed once at most. Marks of steps, where
+// than such runs of late is not accepted, so that inner loops are hardly believed more than once. Marks of steps, where
 // there are any, name the candidate outright. O(1) per event, amortised; memory is fixed by the longest period. One
 // thread at a time.
 #pragma once

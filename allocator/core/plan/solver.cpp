@@ -97,28 +97,31 @@ void Solver::at_once() {
     tell();
   }
   if (done()) return;
-  if (mixed_)
-    try_gaps(make_problem(buffers_, {.period = period_, .alike = false}));
-  else
-    try_gaps(problem_);
+  try_gaps(stop_.within(std::max(0.0, kAtOnceSeconds - seconds())));
 }
 
-void Solver::try_gaps(const Problem& problem) {
+// Goes on where it was stopped.
+void Solver::try_gaps(const Stop& stop) {
+  constexpr Fit kFits[] = {Fit::Lowest, Fit::Tightest};
+  std::size_t const all = orders().size() * std::size(kFits);
+  if (gaps_tried_ == all) return;
+  Problem const own = mixed_ ? make_problem(buffers_, {.period = period_, .alike = false}) : Problem{};
+  Problem const& problem = mixed_ ? own : problem_;
   Gaps gaps(problem);
   std::vector<std::int64_t> offsets;
-  Stop const stop = stop_.within(std::max(0.0, kAtOnceSeconds - seconds()));
-  for (Order const& order : orders()) {
-    auto const rank = ranks(weights(problem, order));
-    for (Fit const fit : {Fit::Lowest, Fit::Tightest}) {
-      if (done() || stop.now()) return;
-      std::int64_t const limit = best_in_units_of(problem);
-      if (gaps.place(rank, {.fit = fit, .limit = limit, .stop = stop}, offsets) < limit) offer(problem, offsets);
-    }
+  for (; gaps_tried_ < all && !done() && !stop.now(); ++gaps_tried_) {
+    std::size_t const order = gaps_tried_ % orders().size();
+    std::int64_t const limit = best_in_units_of(problem);
+    Gaps::Wish const wish{.fit = kFits[gaps_tried_ / orders().size()], .limit = limit, .stop = stop};
+    if (gaps.place(ranks(weights(problem, orders()[order])), wish, offsets) < limit) offer(problem, offsets);
+    tell();
+    if (stop.now()) return;  // this one may not have been finished
   }
 }
 
 // Turns of growing length: which of the two finds something differs from instance to instance.
 void Solver::improve() {
+  try_gaps(stop_);
   bool const small = problem_.arcs.size() <= kMostArcsToSearch;
   for (double turn = kFirstTurnSeconds; !done(); turn *= 1.5) {
     if (small) search_for(turn);

@@ -23,7 +23,7 @@ class Solver {
 
  private:
   void at_once();
-  void try_gaps(const Problem& problem);
+  void try_gaps(const Stop& stop);
   void improve();
   void climb_for(double seconds);
   void search_for(double seconds);
@@ -49,6 +49,7 @@ class Solver {
   std::optional<Climb> climb_;
   std::optional<Search> search_;
   std::uint64_t climbs_ = 0, searches_ = 0;
+  std::size_t gaps_tried_ = 0;  // of the orders with each fit
   bool impossible_ = false;
   std::optional<Error> defect_;
 };
