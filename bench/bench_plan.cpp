@@ -94,8 +94,8 @@ void within(const std::string& name, const std::vector<Buffer>& buffers, std::ui
 // Micro-batches through layers: activations that end in reverse order, temporaries, gradients until the step.
 std::vector<Buffer> training(std::size_t count) {
   std::mt19937_64 random(1);
-  std::vector<std::uint64_t> sizes;
-  for (int i = 0; i < 26; ++i) sizes.push_back(512 * (std::uint64_t{1} << (random() % 17)) + 512 * (random() % 64));
+  std::vector<std::uint64_t> sizes(26);
+  for (std::uint64_t& s : sizes) s = 512 * (std::uint64_t{1} << (random() % 17)) + 512 * (random() % 64);
   auto const size = [&] { return sizes[random() % sizes.size()]; };
   std::vector<Buffer> buffers;
   std::uint64_t now = 0;

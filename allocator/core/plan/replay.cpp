@@ -55,22 +55,22 @@ void Replay::choose(const AllocEvent& event) {
   ++counts_.switched;
 }
 
-std::optional<std::uint64_t> Replay::place(const AllocEvent& event) {
+std::optional<Extent> Replay::next(const AllocEvent& event) {
   if (cursors_.empty()) return std::nullopt;
   choose(event);
   PlanCursor& cursor = cursors_.front();
   auto const entry = cursor.next(event);
-  if (!entry || cursor.plan().place(*entry).size_bytes == 0) {
-    ++counts_.unknown;
-    return std::nullopt;
-  }
-  Extent const& place = cursor.plan().place(*entry);
-  if (!slots_.take(place)) {
-    ++counts_.occupied;
-    return std::nullopt;
-  }
-  ++counts_.placed;
-  return place.offset;
+  if (entry && cursor.plan().place(*entry).size_bytes != 0) return cursor.plan().place(*entry);
+  ++counts_.unknown;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Replay::place(const AllocEvent& event) {
+  auto const place = next(event);
+  if (!place) return std::nullopt;
+  bool const taken = slots_.take(*place);
+  ++(taken ? counts_.placed : counts_.occupied);
+  return taken ? std::optional(place->offset) : std::nullopt;
 }
 
 }  // namespace tidemark::plan

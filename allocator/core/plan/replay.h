@@ -32,6 +32,8 @@ class Replay {
   // Becomes the current plan; one for the same events is replaced, the one unused for longest is dropped.
   void add(std::shared_ptr<const ServingPlan> plan);
   std::optional<std::uint64_t> place(const AllocEvent& event);
+  // The same without a look at what is occupied, for a caller who checks that himself (replay_source.h).
+  std::optional<Extent> next(const AllocEvent& event);
   bool release(std::uint64_t offset) { return slots_.release(offset); }
 
   // The arena has to be this large. Never falls while blocks are taken.
@@ -40,7 +42,7 @@ class Replay {
   const PlanSlots& slots() const { return slots_; }
 
   struct Counts {
-    std::uint64_t placed = 0;    // from the plan
+    std::uint64_t placed = 0;    // by place()
     std::uint64_t occupied = 0;  // expected, but its place was taken
     std::uint64_t unknown = 0;   // not expected, or persistent
     std::uint64_t switched = 0;  // from one plan to another

@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "allocator/core/plan/replay_source.h"
+
 namespace tidemark::plan {
 namespace {
 
@@ -191,6 +193,34 @@ TEST(Replay, TheOldestOfTooManyPlansIsDropped) {
   Host host;
   for (std::uint64_t seed = 0; seed < Replay::kMostPlans + 3; ++seed) host.learn(training(seed, 5 + seed));
   EXPECT_EQ(host.replay.plans(), Replay::kMostPlans);
+}
+
+TEST(ReplaySource, GivesTheArenaTheSamePlacesInGranules) {
+  using allocator::DomainId, allocator::Granules;
+  Recorder recorder;
+  for (int t = 0; t < 4; ++t)
+    for (Granules g = 1; g <= 20; ++g) recorder.on_free(recorder.on_alloc(event_of(DomainId{3}, g)));
+  ASSERT_TRUE(recorder.ready());
+  Recorded const r = recorder.take(allocator::kGranuleBytes);
+  // All alive at once, so that each has a place of its own.
+  Iteration all = r.iteration;
+  for (Block& b : all.blocks) b.end = b.begin + all.period;
+  auto const layout = plan_circular(all, {});
+  ASSERT_TRUE(layout.ok());
+  Replay replay;
+  replay.add(std::make_shared<ServingPlan>(Recorded{r.events, all}, *layout));
+  ReplaySource source(replay);
+  std::vector<char> used(20 * 21 / 2);
+  for (int t = 0; t < 2; ++t) {
+    for (AllocEvent const& e : r.events) {
+      auto const at = source.next(DomainId{3}, allocator::to_granules(e.size_bytes));
+      if (t == 0) continue;  // the cursor finds its place
+      ASSERT_TRUE(at);
+      for (Granules g = 0; g < allocator::to_granules(e.size_bytes); ++g) EXPECT_EQ(used.at(*at + g)++, 0);
+    }
+  }
+  EXPECT_EQ(source.next(DomainId{2}, 1), std::nullopt) << "another domain";
+  EXPECT_EQ(replay.slots().taken_blocks(), 0U);
 }
 
 TEST(Replay, WhateverTheProgramDoesNoMemoryIsShared) {
