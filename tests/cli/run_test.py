@@ -196,6 +196,14 @@ class Signals(Run):
         script = f'trap "" USR2; exec "{TIDEMARK}" run -- sh -c \'kill -USR2 $$; exit 6\''
         self.assertEqual(subprocess.run(["sh", "-c", script], env=self.environment, cwd=self.folder, capture_output=True).returncode, 6)
 
+    def test_what_the_program_ignores_from_its_birth_is_as_it_would_be_without_us(self):
+        for number in (signal.SIGPIPE, signal.SIGCHLD, signal.SIGUSR1):
+            ignored = {"restore_signals": False, "preexec_fn": lambda n=number: signal.signal(n, signal.SIG_IGN)}
+            words = ("grep", "SigIgn", "/proc/self/status")
+            bare = subprocess.run(words, capture_output=True, text=True, **ignored)
+            done = self.run_it("--", *words, **ignored)
+            self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), number)
+
 
 class Traces(Run):
     def test_a_run_is_recorded_and_summed_up(self):
