@@ -81,9 +81,16 @@ Result<std::string> profile_of(const Options& o) {
   return name;
 }
 
+// The current folder for a pattern, in which a per cent sign means more than itself.
+fs::path here() {
+  std::string text;
+  for (char const c : fs::current_path().string()) text += c == '%' ? "%%" : std::string(1, c);
+  return text;
+}
+
 // The trace's name as every process of the launch will understand it, wherever it runs.
 Result<std::string> out_of(const Options& o) {
-  if (o.out.empty()) return (fs::current_path() / "tidemark-%p.tide").string();
+  if (o.out.empty()) return (here() / "tidemark-%p.tide").string();
   fs::path const path = fs::absolute(o.out).lexically_normal();
   fs::path const folder = path.parent_path();
   std::error_code failure;
@@ -95,7 +102,7 @@ Result<std::string> out_of(const Options& o) {
     if (!o.force) return Error{Errc::Io, o.out + ": there is a file of this name", "--force writes over it"};
     fs::remove(path, failure);
   }
-  return path.string();
+  return (here() / o.out).lexically_normal().string();
 }
 
 std::string random_name() {
