@@ -3,7 +3,11 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <thread>
 
 #include "tests/integration/doors/own_trace.h"
 
@@ -24,12 +28,18 @@ void let_time_pass() {
   nanosleep(&a_while, nullptr);
 }
 
-TEST(SlowDriver, ABlockIsNotTakenForWhatAModuleTakesAfterIt) {
-  ASSERT_NE(dlopen(SLOW_DRIVER, RTLD_NOW), nullptr) << dlerror();
-  CUcontext context = nullptr;
-  ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
-  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
-  ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+class SlowDriver : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_NE(dlopen(SLOW_DRIVER, RTLD_NOW), nullptr) << dlerror();
+    ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  }
+  static inline CUcontext context = nullptr;
+};
+
+TEST_F(SlowDriver, ABlockIsNotTakenForWhatAModuleTakesAfterIt) {
   for (int i = 0; i < 20; ++i) take(2 * kMiB);  // by now it is known to be slow
   take(512 * kMiB);
   std::size_t bytes = 0;
@@ -41,6 +51,29 @@ TEST(SlowDriver, ABlockIsNotTakenForWhatAModuleTakesAfterIt) {
   EXPECT_EQ(own.facts.at("reserved"), "sampled");
   EXPECT_EQ(own.totals.live_bytes, 554 * kMiB);
   EXPECT_EQ(own.totals.reserved_bytes, 554 * kMiB);
+}
+
+// A driver may wait where a thread can be cancelled. It was not the program that asked it: the program's call ends as it
+// would have, and nobody waits for the one who asked.
+TEST_F(SlowDriver, AThreadIsNotCancelledInAQuestionOfOurs) {
+  let_time_pass();
+  std::uint64_t const before = read_own_trace().totals.allocations;
+  CUdeviceptr got = 0;
+  std::thread thread([&] {
+    ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    pthread_cancel(pthread_self());
+    CUdeviceptr const block = take(2 * kMiB);
+    got = block;
+    pthread_testcancel();
+  });
+  thread.join();
+  EXPECT_NE(got, 0u);
+  EXPECT_EQ(read_own_trace().totals.allocations, before + 1);
+  std::size_t bytes = 0;
+  ASSERT_EQ(cuCtxGetLimit(&bytes, CU_LIMIT_PRINTF_FIFO_SIZE), CUDA_SUCCESS);
+  alarm(20);
+  EXPECT_EQ(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, bytes), CUDA_SUCCESS);
+  alarm(0);
 }
 
 }  // namespace
