@@ -81,6 +81,13 @@ Result<std::string> profile_of(const Options& o) {
   return name;
 }
 
+// The current folder for a pattern, in which a per cent sign means more than itself.
+fs::path here() {
+  std::string text;
+  for (char const c : fs::current_path().string()) text += c == '%' ? "%%" : std::string(1, c);
+  return text;
+}
+
 Result<void> can_be_written(const fs::path& folder) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure))
@@ -92,7 +99,8 @@ Result<void> can_be_written(const fs::path& folder) {
 
 // The trace's name as every process of the launch will understand it, wherever it runs.
 Result<std::string> out_of(const Options& o) {
-  fs::path const path = fs::absolute(o.out.empty() ? "tidemark-%p.tide" : o.out).lexically_normal();
+  fs::path const name = o.out.empty() ? "tidemark-%p.tide" : o.out;
+  fs::path const path = fs::absolute(name).lexically_normal();
   if (auto possible = can_be_written(path.parent_path()); !possible.ok()) return possible.error();
   std::error_code failure;
   fs::file_status const there = fs::symlink_status(path, failure);
@@ -104,7 +112,7 @@ Result<std::string> out_of(const Options& o) {
     if (!o.force) return Error{Errc::Io, o.out + ": there is a file of this name", "--force writes over it"};
     fs::remove(path, failure);
   }
-  return path.string();
+  return (here() / name).lexically_normal().string();
 }
 
 std::string random_name() {

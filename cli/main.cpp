@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `tidemark` command: finds the subcommand, runs it, and is the only place that turns errors into lines and codes.
 #include <algorithm>
-#include <csignal>
 #include <string>
 
 #include "base/version.h"
@@ -74,8 +73,7 @@ std::span<const Command> commands() {
 
 int main(int argc, char** argv) {
   using namespace tidemark;
-  // A closed pipe is an answer to a write, not the end of the process: files are still finished.
-  std::signal(SIGPIPE, SIG_IGN);
+  cli::survive_closed_pipes();
   auto const result = cli::run({argv + 1, argv + std::max(argc, 1)});
   if (result.ok()) return *result;
   cli::complain(result.error());

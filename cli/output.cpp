@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 #include "base/env.h"
@@ -15,6 +16,8 @@
 
 namespace tidemark::cli {
 namespace {
+
+void (*inherited_sigpipe)(int) = SIG_DFL;
 
 // All of it, or errno.
 bool write_all(int file, std::string_view text) {
@@ -45,6 +48,13 @@ bool utf8_locale() {
 }
 
 }  // namespace
+
+void survive_closed_pipes() {
+  inherited_sigpipe = std::signal(SIGPIPE, SIG_IGN);
+}
+void (*closed_pipes_before())(int) {
+  return inherited_sigpipe;
+}
 
 Result<void> print(std::string_view text) {
   if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return {};

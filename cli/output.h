@@ -9,6 +9,11 @@
 
 namespace tidemark::cli {
 
+// A closed pipe is an answer to a write from here on, not the end of the process: files are still finished.
+void survive_closed_pipes();
+// What they did before, for programs that are started from here: a handler of <signal.h>.
+void (*closed_pipes_before())(int);
+
 // To stdout. That nobody reads it any more is no error: whoever closed the pipe has seen enough.
 Result<void> print(std::string_view text);
 

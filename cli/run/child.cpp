@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "cli/output.h"
+
 namespace tidemark::cli {
 namespace {
 
@@ -30,10 +32,21 @@ sigset_t watched() {
   return set;
 }
 
+// What the program inherits of us as if we were not there.
+struct Inherited {
+  sigset_t mask{};
+  struct sigaction children {};
+};
+
+void restore(const Inherited& before) {
+  sigaction(SIGCHLD, &before.children, nullptr);
+  sigprocmask(SIG_SETMASK, &before.mask, nullptr);
+}
+
 // In the child. Only what is safe between fork and exec.
-[[noreturn]] void become(const char* path, char** arguments, char** environment, const sigset_t& mask, int report) {
-  signal(SIGPIPE, SIG_DFL);
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
+[[noreturn]] void become(const char* path, char** arguments, char** environment, const Inherited& before, int report) {
+  signal(SIGPIPE, closed_pipes_before());
+  restore(before);
   execve(path, arguments, environment);
   int const why = errno;
   [[maybe_unused]] ssize_t const n = write(report, &why, sizeof why);
@@ -78,20 +91,24 @@ Result<Ended> run_child(const std::string& path, const std::vector<std::string>&
   if (pipe2(report, O_CLOEXEC) != 0)
     return Error{Errc::Io, std::string("cannot make a pipe: ") + std::strerror(errno), ""};
   sigset_t const signals = watched();
-  sigset_t before;
-  sigprocmask(SIG_BLOCK, &signals, &before);
+  Inherited before;
+  sigprocmask(SIG_BLOCK, &signals, &before.mask);
+  // Whoever ignores the end of his children is not told of it, and cannot ask how it was.
+  struct sigaction told {};
+  told.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &told, &before.children);
   pid_t const child = fork();
   if (child == 0) become(path.c_str(), argument_list.data(), environment_list.data(), before, report[1]);
   close(report[1]);
   if (child < 0) {
     int const why = errno;
     close(report[0]);
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    restore(before);
     return Error{Errc::Io, std::string("cannot start a process: ") + std::strerror(why), ""};
   }
   Ended ended{.pid = child, .start_failure = start_failure(report[0])};
   ended.status = wait_for(child, signals);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
+  restore(before);
   return ended;
 }
 

@@ -31,29 +31,52 @@ std::string from_environment(const char* name) {
   return value != nullptr && value[0] == '/' ? value : "";
 }
 
-// One folder for each driver, the same for all runs.
-fs::path cache_folder(const std::string& driver) {
+// Between the words of LD_PRELOAD and of LD_LIBRARY_PATH, neither of which knows a way to write such a name.
+bool is_one_word(const std::string& path) {
+  return path.find_first_of(" :;") == path.npos;
+}
+
+// One folder for each target, the same for all runs.
+fs::path cache_folder(const char* kind, const std::string& target) {
   fs::path cache = from_environment("XDG_CACHE_HOME");
   if (cache.empty())
     cache = from_environment("HOME").empty() ? fs::path() : fs::path(from_environment("HOME")) / ".cache";
-  if (cache.empty()) return {};
-  return cache / "tidemark" / ("driver-" + std::to_string(std::hash<std::string>{}(driver)));
+  if (cache.empty() || !is_one_word(cache)) return {};
+  return cache / "tidemark" / (kind + std::to_string(std::hash<std::string>{}(target)));
 }
 
-bool points_to(const fs::path& link, const std::string& driver) {
+// A folder of this run alone.
+fs::path fresh_folder() {
   std::error_code failure;
-  return fs::read_symlink(link, failure) == driver;
+  fs::path const usual = fs::temp_directory_path(failure);
+  std::string folder = (failure || !is_one_word(usual) ? fs::path("/tmp") : usual) / "tidemark-link-XXXXXX";
+  return mkdtemp(folder.data()) != nullptr ? fs::path(folder) : fs::path();
+}
+
+bool points_to(const fs::path& link, const std::string& target) {
+  std::error_code failure;
+  return fs::read_symlink(link, failure) == target;
 }
 
 // Whole or not at all, also when two runs begin at once.
-bool put_link(const fs::path& folder, const std::string& driver) {
+bool put_link(const fs::path& link, const std::string& target) {
   std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (points_to(folder / kName, driver)) return true;
-  fs::path const fresh = folder / (std::string(kName) + "." + std::to_string(getpid()));
-  fs::create_symlink(driver, fresh, failure);
-  if (!failure) fs::rename(fresh, folder / kName, failure);
-  return points_to(folder / kName, driver);
+  fs::create_directories(link.parent_path(), failure);
+  if (points_to(link, target)) return true;
+  fs::path const fresh = link.string() + "." + std::to_string(getpid());
+  fs::create_symlink(target, fresh, failure);
+  if (!failure) fs::rename(fresh, link, failure);
+  return points_to(link, target);
+}
+
+// The folder of a link of that name.
+Result<std::string> linked(const char* kind, const char* name, const std::string& target) {
+  if (fs::path const cache = cache_folder(kind, target); !cache.empty() && put_link(cache / name, target))
+    return cache.string();
+  if (fs::path const folder = fresh_folder(); !folder.empty() && put_link(folder / name, target))
+    return folder.string();
+  return Error{Errc::Io, "there is no folder for a link to " + target,
+               "set XDG_CACHE_HOME to one that can be written, without spaces and colons in its name"};
 }
 
 }  // namespace
@@ -63,11 +86,13 @@ Result<std::string> link_driver(const std::string& driver) {
   if (target.empty()) {
     TIDEMARK_TRY(target, system_driver());
   }
-  if (fs::path const cache = cache_folder(target); !cache.empty() && put_link(cache, target)) return cache.string();
-  std::string folder = (fs::temp_directory_path() / "tidemark-driver-XXXXXX").string();
-  if (mkdtemp(folder.data()) != nullptr && put_link(folder, target)) return folder;
-  return Error{Errc::Io, "there is no folder for a link to the driver",
-               "set XDG_CACHE_HOME to one that can be written"};
+  return linked("driver-", kName, target);
+}
+
+Result<std::string> one_word(const std::string& folder) {
+  if (is_one_word(folder)) return folder;
+  TIDEMARK_TRY(std::string const place, linked("folder-", "there", folder));
+  return place + "/there";
 }
 
 }  // namespace tidemark::cli

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/run/driver_link.h"
+
 namespace tidemark::cli {
 namespace {
 
@@ -68,8 +70,9 @@ Result<Libraries> find_libraries() {
   std::error_code failure;
   fs::path const self = fs::read_symlink("/proc/self/exe", failure);
   fs::path const prefix = self.parent_path().parent_path();
+  TIDEMARK_TRY(fs::path const lib, one_word(prefix / "lib"));
   Libraries found;
-  for (fs::path const& folder : {prefix / "lib", prefix / "lib" / "tidemark"}) {
+  for (fs::path const& folder : {lib, lib / "tidemark"}) {
     if (found.preload.empty() && fs::exists(folder / "libtidemark.so", failure))
       found.preload = folder / "libtidemark.so";
     if (found.soname.empty() && fs::exists(folder / "soname" / "libcuda.so.1", failure))

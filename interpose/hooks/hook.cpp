@@ -36,8 +36,8 @@ bool may_ask(const Request& request, Place& place, Pass& pass) {
   place = current_place();
   if (request.device >= 0 && request.device != place.device)
     place = {.device = static_cast<std::uint8_t>(request.device)};
-  else if (place.context == 0)
-    return true;
+  else if (request.device < 0 && place.context == 0)
+    return true;  // where it would be, nobody knows; nor will it be
   devices().meet(place.device);
   if (request.undo == nullptr) return true;
   if (beyond_limit(place.device, request.size_bytes)) {

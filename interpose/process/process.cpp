@@ -11,6 +11,7 @@
 #include "interpose/process/facts.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/recorder.h"
+#include "interpose/stack/stacks.h"
 #include "interpose/watch/cupti.h"
 #include "interpose/watch/sampler.h"
 
@@ -80,6 +81,8 @@ bool start_recording() {
   shield([] {
     // It opens and reads files: places where a thread may be cancelled, and all others would wait for it for ever.
     Quietly const quietly;
+    // The linker is asked before: who waits for us may be in a constructor, and nobody gets past him there.
+    if (detail::stage_page.load(std::memory_order_acquire) == nullptr) Stacks::prepare();
     if (!begin_start()) return;
     bool const well = start();
     started(well);

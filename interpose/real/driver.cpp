@@ -28,11 +28,11 @@ void look_up(const char* name, F& out) {
   out = reinterpret_cast<F>(library_symbol(Library::Driver, name));
 }
 
-void fill() {
-#define TIDEMARK_REAL(symbol) look_up(#symbol, table.symbol);
+void fill(Driver& fresh) {
+#define TIDEMARK_REAL(symbol) look_up(#symbol, fresh.symbol);
 #define TIDEMARK_REAL_TWIN(symbol, twin) \
-  look_up(#symbol, table.symbol);        \
-  look_up(#twin, table.twin);
+  look_up(#symbol, fresh.symbol);        \
+  look_up(#twin, fresh.twin);
 #include "interpose/real/driver_functions.inc"
 #undef TIDEMARK_REAL
 #undef TIDEMARK_REAL_TWIN
@@ -43,8 +43,12 @@ void fill() {
 bool has_driver() {
   if (filled.load(std::memory_order_acquire)) return true;
   if (library_handle(Library::Driver) == nullptr) return false;
+  // Looked up before the lock is taken: a lookup waits while somebody opens a library, whose constructor may be waiting
+  // for us here.
+  Driver fresh;
+  fill(fresh);
   std::scoped_lock const guard(filling);
-  if (!filled.load(std::memory_order_relaxed)) fill();
+  if (!filled.load(std::memory_order_relaxed)) table = fresh;
   filled.store(true, std::memory_order_release);
   return true;
 }

@@ -209,7 +209,8 @@ void Devices::infer(std::uint8_t device) {
 }
 
 void Devices::begin_overhead(std::uint8_t device) {
-  if (known(device)) sample(device);
+  // However dear it is: blocks that are not seen now would be overhead for good.
+  if (known(device)) measure(device);
 }
 
 std::uint64_t Devices::end_overhead(std::uint8_t device) {

@@ -16,6 +16,10 @@ namespace {
 
 constinit Stacks the_stacks;
 
+using FindObject = int (*)(void*, dl_find_object*);
+constinit std::atomic<FindObject> found_find_object{nullptr};
+constinit std::atomic<bool> has_asked{false};  // where there is none, too
+
 // Where a register of the interrupted code lies, counted from the stack pointer to which a signal handler returns.
 constexpr std::uintptr_t saved_register(int number) {
   return offsetof(ucontext_t, uc_mcontext.gregs) + static_cast<std::uintptr_t>(number) * sizeof(greg_t);
@@ -27,9 +31,17 @@ Stacks& stacks() {
   return the_stacks;
 }
 
+// Looked up, since a missing name would keep the library from being loaded at all. Older ways to ask take a lock.
+void Stacks::prepare() {
+  if (has_asked.load(std::memory_order_acquire)) return;
+  auto* const found = reinterpret_cast<FindObject>(dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35"));
+  found_find_object.store(found, std::memory_order_relaxed);
+  has_asked.store(true, std::memory_order_release);
+}
+
 Result<void> Stacks::start(const trace::File& file, const void* own) {
-  // Looked up, since a missing name would keep the library from being loaded at all. Older ways to ask take a lock.
-  find_object_ = reinterpret_cast<decltype(find_object_)>(dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35"));
+  prepare();
+  find_object_ = found_find_object.load(std::memory_order_relaxed);
   if (find_object_ == nullptr) return Error{Errc::Unsupported, "call stacks need glibc 2.35 or later", ""};
   dl_find_object found{};
   if (own != nullptr && find_object_(const_cast<void*>(own), &found) == 0) {

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -229,6 +230,14 @@ class Signals(Run):
         script = f'trap "" USR2; exec "{TIDEMARK}" run -- sh -c \'kill -USR2 $$; exit 6\''
         self.assertEqual(subprocess.run(["sh", "-c", script], env=self.environment, cwd=self.folder, capture_output=True).returncode, 6)
 
+    def test_what_the_program_ignores_from_its_birth_is_as_it_would_be_without_us(self):
+        for number in (signal.SIGPIPE, signal.SIGCHLD, signal.SIGUSR1):
+            ignored = {"restore_signals": False, "preexec_fn": lambda n=number: signal.signal(n, signal.SIG_IGN)}
+            words = ("grep", "SigIgn", "/proc/self/status")
+            bare = subprocess.run(words, capture_output=True, text=True, **ignored)
+            done = self.run_it("--", *words, **ignored)
+            self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), number)
+
 
 class Traces(Run):
     def test_a_run_is_recorded_and_summed_up(self):
@@ -280,6 +289,32 @@ class Traces(Run):
         done = subprocess.run(["there/tm", "run", *SOFT, "-o", "x.tide", "--", SAMPLE], cwd=self.folder, env=self.environment,
                               capture_output=True, text=True)
         self.assertEqual((done.returncode, self.traces()), (0, ["x.tide"]), done.stderr)
+
+    def test_a_folder_may_have_any_name(self):
+        for name in ("a%pb", "100%%", "two words", "a:b;c"):
+            folder = self.folder / name
+            folder.mkdir()
+            for words in (("-o", "x.tide"), ()):
+                done = self.run_it(*SOFT, *words, "--", SAMPLE, cwd=folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(list(folder.glob("*.tide"))), 2, name)
+
+    def test_it_may_be_installed_anywhere_and_its_cache_be_anywhere(self):
+        place = pathlib.Path(TIDEMARK).resolve().parents[1]
+        for i, name in enumerate(("two words", "a:b")):
+            prefix = self.folder / name
+            (prefix / "bin").mkdir(parents=True)
+            shutil.copy(TIDEMARK, prefix / "bin" / "tidemark")
+            os.symlink(place / "lib", prefix / "lib")
+            for door in ("auto", "soname"):
+                for k, cache in enumerate((self.folder / "cache", prefix / "cache")):
+                    trace = f"{i}-{door}-{k}.tide"
+                    done = subprocess.run([prefix / "bin" / "tidemark", "run", *SOFT, "--door", door, "-o", trace, "--", SAMPLE],
+                                          cwd=self.folder, env={**self.environment, "XDG_CACHE_HOME": str(cache)},
+                                          capture_output=True, text=True, timeout=60)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertNotIn("LD_PRELOAD", done.stderr)
+                    self.assertIn(trace, self.traces())
 
     def test_a_limit_makes_the_card_small(self):
         done = self.run_it(*SOFT, "--limit", "310MiB", "-o", "run.tide", "--", SAMPLE)

@@ -41,7 +41,11 @@ void Lane::start(File& file, std::uint32_t thread) {
   file_ = &file;
   context_ = {.thread = thread};
   left_ticks_ = 0;
-  if (at_ == nullptr || !room(kSlots<Resume>)) return;  // the first record takes a chunk, with this context at its head
+  if (at_ == nullptr || !room(kSlots<Resume>)) {
+    // The first record takes a chunk, with this context at its head; however short it is, it is not put into this one.
+    at_ = end_;
+    return;
+  }
   base_ticks_ = file.clock().now();
   put(Resume{.base_ticks = base_ticks_, .context = context_});
 }

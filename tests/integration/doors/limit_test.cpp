@@ -290,6 +290,21 @@ TEST_F(Limit, PhysicalMemoryIsHeldToIt) {
   for (auto const block : got) EXPECT_EQ(cuMemRelease(block), CUDA_SUCCESS);
 }
 
+// It needs no current context: its properties say where it is.
+TEST_F(Limit, PhysicalMemoryOfAThreadWithoutAContextIsHeldToIt) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+  std::thread([&] {
+    std::vector<CUmemGenericAllocationHandle> got;
+    CUmemGenericAllocationHandle block = 0;
+    while (got.size() < 100 && cuMemCreate(&block, 32 * kMiB, &properties, 0) == CUDA_SUCCESS) got.push_back(block);
+    EXPECT_EQ(got.size(), 22u);
+    EXPECT_LE(given(), kLimit);
+    for (auto const one : got) EXPECT_EQ(cuMemRelease(one), CUDA_SUCCESS);
+  }).join();
+}
+
 TEST_F(Limit, PhysicalMemoryOfAnotherDeviceIsHeldToIt) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -150,6 +150,26 @@ TEST_F(LaneTest, AnotherThreadGoesOnWithALane) {
   EXPECT_EQ(allocs[1].context.scope, 0u);
 }
 
+// However much of its chunk is left: what does not fit there must not be told in the name of the one before.
+TEST_F(LaneTest, AnotherThreadTakesNothingOverWhereAChunkIsNearlyFull) {
+  for (std::size_t left = 0; left <= 2 * kSlots<Resume>; ++left) {
+    Lane lane;
+    lane.start(file_, 1);
+    lane.enter(3);
+    for (std::size_t i = 1 + left; i < kChunkSlots; ++i) lane.alloc({.address = 0x200, .size_bytes = 1});
+    auto const thread = static_cast<std::uint32_t>(100 + left);
+    lane.start(file_, thread);
+    lane.alloc({.address = 0x400, .size_bytes = 2});
+  }
+  auto allocs = events_of(read(), Type::Alloc);
+  std::erase_if(allocs, [](const Event& e) { return e.size_bytes != 2; });
+  ASSERT_EQ(allocs.size(), 2 * kSlots<Resume> + 1);
+  for (std::size_t left = 0; left < allocs.size(); ++left) {
+    EXPECT_EQ(allocs[left].context.thread, 100 + left);
+    EXPECT_EQ(allocs[left].context.scope, 0u) << left << " slots left";
+  }
+}
+
 TEST_F(LaneTest, ALabelNamesABlock) {
   lane_.label(0x7f00'0000'0200, Kind::Optimizer, 0x89abcdef);
   lane_.failure(
