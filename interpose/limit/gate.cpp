@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <utility>
 
 #include "base/bytes.h"
 #include "interpose/limit/limit.h"
@@ -61,8 +60,7 @@ Pass enter_gate(std::uint8_t device, std::uint64_t more_bytes) {
   std::uint64_t const limit = limit_bytes();
   if (limit == 0 || more_bytes > limit || this_thread().at_gate) return {};
   Pass pass{.kind = Pass::Kind::Together, .device = device};
-  // Not when the shield ends, but when the pass is given back.
-  pass.cancel_state = std::exchange(this_thread().cancel_before, PTHREAD_CANCEL_DISABLE);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &pass.cancel_state);
   this_thread().at_gate = true;
   Gate& g = gate(device);
   enter_together(g);

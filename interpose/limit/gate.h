@@ -19,7 +19,7 @@ struct Pass {
   int cancel_state = 0;
 };
 
-// None where no limit is set. Behind the shield, which has cancellation off already.
+// None where no limit is set.
 Pass enter_gate(std::uint8_t device, std::uint64_t more_bytes);
 void leave_gate(const Pass& pass);
 

@@ -2,13 +2,11 @@
 // The wall between the program and whatever goes wrong in here.
 //
 // shield(f) runs f unless this thread is already inside (a signal handler that interrupted us, a callback): then it
-// does nothing and says so. What f throws ends the recording, not the program. errno is kept, and a wish to cancel the
-// thread waits: f may ask the driver, which may wait for something, and hold a lock meanwhile. It never encloses a call
+// does nothing and says so. What f throws ends the recording, not the program. errno is kept. It never encloses a call
 // of the program's own: such a call may throw, be cancelled or jump away, and must find nothing of ours on its way.
 #pragma once
 #include <cxxabi.h>
 #include <errno.h>
-#include <pthread.h>
 
 #include <atomic>
 
@@ -25,7 +23,6 @@ __attribute__((no_sanitize("null"))) bool shield(F f) {
   if (thread.inside) return false;
   thread.inside = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &thread.cancel_before);
   int const before = errno;
   try {
     f();
@@ -36,10 +33,8 @@ __attribute__((no_sanitize("null"))) bool shield(F f) {
     go_passive("an error inside tidemark: recording has ended, the program goes on");
   }
   errno = before;
-  int const cancel = thread.cancel_before;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   thread.inside = false;
-  if (cancel != PTHREAD_CANCEL_DISABLE) pthread_setcancelstate(cancel, nullptr);  // a thread may end here
   return true;
 }
 

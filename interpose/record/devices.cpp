@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/quietly.h"
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
 #include "interpose/real/driver.h"
@@ -126,6 +127,7 @@ void Devices::meet(std::uint8_t device) {
   State& s = state(device);
   Use use;
   {
+    Quietly const quietly;
     std::scoped_lock const guard(s.asking);
     if (known(device)) return;
     use = ask(device);
@@ -146,10 +148,11 @@ void Devices::meet(std::uint8_t device) {
 template <class Ask>
 void Devices::catch_up(std::uint8_t device, Ask ask_it) {
   State& s = state(device);
+  Quietly const quietly;
   while (s.stale.load() && s.asking.try_lock()) {
+    std::scoped_lock const guard(std::adopt_lock, s.asking);
     s.stale.store(false);
     if (Use const use = known(device) ? ask_it() : Use{}; use.ok) seen(device, use);
-    s.asking.unlock();
   }
 }
 
@@ -175,6 +178,7 @@ std::uint64_t Devices::measure(std::uint8_t device) {
   if (!known(device)) return overhead_bytes(device) + live_bytes(device);
   std::uint64_t taken = 0;
   {
+    Quietly const quietly;
     std::scoped_lock const guard(state(device).asking);
     Use const use = ask(device);
     if (use.ok) seen(device, use);
@@ -218,6 +222,7 @@ std::uint64_t Devices::end_overhead(std::uint8_t device) {
   if (!known(device)) return 0;
   std::uint64_t taken = 0;
   {
+    Quietly const quietly;
     std::scoped_lock const guard(s.asking);
     // What a module takes while another thread allocates cannot be told apart; the next sample puts the sum right.
     if (Use const use = ask(device); use.ok) taken = use.used_bytes - get(s.baseline_bytes) - get(s.reserved_bytes);

@@ -5,6 +5,7 @@
 // the first block. So it is right whatever granules the driver works in and however many threads allocate at once. Any
 // thread, through the shield. Asking costs some hundred nanoseconds on the software device and may cost far more on a
 // card: where it does, it is done less often, so that it takes at most a twentieth of the time, and the trace says so.
+// A driver may wait where a thread can be cancelled, but it was not the program that asked: whoever asks cannot be.
 #pragma once
 #include <array>
 #include <atomic>

@@ -18,7 +18,6 @@ class Marks;
 struct Thread {
   bool inside = false;          // in our own code: whoever comes again, came by a signal
   bool at_gate = false;         // holds a pass of the limit's gate
-  int cancel_before = 0;        // inside: whether the thread could be cancelled, and will be afterwards
   const char* call = nullptr;   // the runtime function on whose behalf the driver is being called
   trace::Lane* lane = nullptr;  // null: none yet, or given back
   Marks* marks = nullptr;       // null: nothing was ever marked

@@ -24,11 +24,11 @@ class Stacks {
   constexpr Stacks() = default;
   static constexpr std::size_t kMostFrames = 128;
 
-  // What has to be asked of the dynamic linker, which may wait for whoever opens a library: before there is somebody who
-  // waits for us. Any number of times, by any thread.
+  // What has to be asked of the dynamic linker, which may wait for whoever opens a library: before there is somebody
+  // who waits for us. Any number of times, by any thread.
   static void prepare();
-  // Once, before any other call but that. Frames of the object that holds `own` are left out: what lies between the program and
-  // its call into CUDA is not the program's.
+  // Once, before any other call but that. Frames of the object that holds `own` are left out: what lies between the
+  // program and its call into CUDA is not the program's.
   Result<void> start(const trace::File& file, const void* own);
   bool on() const { return on_.load(std::memory_order_acquire); }
 

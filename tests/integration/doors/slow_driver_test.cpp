@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver that takes its time to say what is in use is asked less often; what is told in the end is right all the same.
+// A driver that takes its time to say what is in use is asked less often; what is told in the end is right all the
+// same.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -53,8 +54,8 @@ TEST_F(SlowDriver, ABlockIsNotTakenForWhatAModuleTakesAfterIt) {
   EXPECT_EQ(own.totals.reserved_bytes, 554 * kMiB);
 }
 
-// A driver may wait where a thread can be cancelled. It was not the program that asked it: the program's call ends as it
-// would have, and nobody waits for the one who asked.
+// A driver may wait where a thread can be cancelled. It was not the program that asked it: the program's call ends as
+// it would have, and nobody waits for the one who asked.
 TEST_F(SlowDriver, AThreadIsNotCancelledInAQuestionOfOurs) {
   let_time_pass();
   std::uint64_t const before = read_own_trace().totals.allocations;
