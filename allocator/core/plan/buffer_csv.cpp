@@ -108,7 +108,7 @@ Result<Buffer> read_row(const std::vector<std::string>& fields, const Places& pl
 }
 
 std::string quoted(const std::string& id) {
-  if (id.find_first_of(",\" \t") == id.npos && !id.empty()) return id;
+  if (id.find_first_of(",\" \t\r") == id.npos && !id.empty()) return id;
   std::string text = "\"";
   for (char const c : id) text += c == '"' ? std::string("\"\"") : std::string(1, c);
   return text + '"';
