@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/report/page.h"
+#include "analysis/report/table.h"
 #include "analysis/report/words.h"
 
 namespace tidemark::analysis::report {
@@ -182,29 +183,28 @@ class TextReport {
     page_.heading(title, when);
     bool const activations =
         what == "layer" && std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.activation_bytes != 0; });
-    Table table(page_,
-                activations
-                    ? std::initializer_list<Column>{{what, false}, {"live"}, {"share"}, {"activation"}, {"blocks"}}
-                    : std::initializer_list<Column>{{what, false}, {"live"}, {"share"}, {"blocks"}});
-    auto const put = [&](const std::string& name, const Row& r, std::string bar) {
+    Table table(page_, activations
+                           ? std::vector<Column>{{what, false}, {"live"}, {"share"}, {"activation"}, {"blocks"}}
+                           : std::vector<Column>{{what, false}, {"live"}, {"share"}, {"blocks"}});
+    auto const put = [&](const std::string& name, const Row& r, Bar bar) {
       std::vector<std::string> cells{name, bytes_text(r.live_bytes), percent_text(r.live_bytes, whole)};
       if (activations) cells.push_back(r.activation_bytes == 0 ? "-" : bytes_text(r.activation_bytes));
       cells.push_back(count_text(r.blocks));
-      table.row(std::move(cells), std::move(bar));
+      table.row(std::move(cells), bar);
     };
     std::size_t const shown = std::min(rows.size(), page_.options().top);
     Row rest;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Row const& r = rows[i];
       if (i < shown) {
-        put(clean(r.name), r, page_.bar(r.live_bytes, whole));
+        put(clean(r.name), r, {r.live_bytes, whole});
         continue;
       }
       rest.live_bytes += r.live_bytes;
       rest.activation_bytes += r.activation_bytes;
       rest.blocks += r.blocks;
     }
-    if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, "");
+    if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, {});
     table.print();
   }
 
@@ -215,7 +215,7 @@ class TextReport {
     std::size_t const shown = std::min(a.by_stack.size(), page_.options().top), width = page_.options().width;
     for (std::size_t i = 0; i < shown; ++i) {
       Row const& r = a.by_stack[i];
-      std::string const bar = page_.bar(r.live_bytes, a.live_bytes);
+      std::string const bar = page_.bar(r.live_bytes, a.live_bytes, page_.bar_width());
       page_.raw(figures(r.live_bytes, r.blocks, a.live_bytes) + (bar.empty() ? "" : "  " + bar));
       if (r.frames.empty()) page_.raw("    " + clean(r.name));
       for (std::size_t f = 0; f < std::min(r.frames.size(), kFrames); ++f)
@@ -262,7 +262,7 @@ class TextReport {
       table.row({i->last_step <= i->step ? number : number + "-" + std::to_string(i->last_step),
                  bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes), count_text(i->allocations),
                  duration_text(i->end_ns - i->begin_ns)},
-                page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
+                Bar{i->peak_live_bytes, highest->peak_live_bytes});
     }
     table.print();
   }
@@ -275,7 +275,7 @@ class TextReport {
     Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}});
     for (ClassRow const& c : s_.classes)
       table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations)},
-                page_.options().width >= 90 ? page_.in(Ink::Dim, remark(c.name)) : "");
+                page_.options().width >= 90 ? remark(c.name) : "");
     table.print();
   }
   static std::string remark(const std::string& name) {
@@ -345,7 +345,7 @@ std::string text_overview(const std::vector<Summary>& summaries, const TextOptio
   for (const Summary* s : order)
     table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak_live_bytes),
                bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
-              page.bar(s->peak_live_bytes, highest));
+              Bar{s->peak_live_bytes, highest});
   table.print();
   return page.take();
 }

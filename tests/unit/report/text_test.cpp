@@ -98,6 +98,30 @@ TEST(TextReport, ShowsTheTopRowsAndTheSumOfTheRest) {
   EXPECT_FALSE(has(text, "By kind"));
 }
 
+TEST(TextReport, LongLayersAreToldApart) {
+  TraceMaker t;
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    std::string const block = "transformer.encoder.block." + std::to_string(20 + i);
+    t.scope(1, 2 * i, t.path(block + ".attention.self_attention.query_key_value.projection"));
+    t.alloc(1, 2 * i + 1, {.address = 0x1000 * (i + 1), .size_bytes = 512});
+  }
+  for (TextOptions const& options : {TextOptions{}, TextOptions{.width = 60, .unicode = false}}) {
+    std::string const text = text_report(summary_of(t), options);
+    for (std::uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(has(text, "block." + std::to_string(20 + i))) << text;
+    expect_fits(text, options);
+  }
+}
+
+TEST(TextReport, ABarGivesWayToAName) {
+  std::string const name = "a_layer_of_one_word_that_has_nothing_in_common_with_any_other_one";
+  TraceMaker t;
+  t.scope(1, 1, t.path(name));
+  t.alloc(1, 2, {.address = 0x1000, .size_bytes = 512});
+  std::string const text = text_report(summary_of(t), {.by = By::Layer});
+  EXPECT_TRUE(has(text, "\n  " + name + "  ")) << text;
+  EXPECT_TRUE(has(text, "█")) << text;
+}
+
 TEST(TextReport, ShowsTheCallsOfAStackBelowItsFigures) {
   TraceMaker t;
   t.use_stack(1, t.stack(std::vector<std::uint64_t>(20, 0x1000)));
