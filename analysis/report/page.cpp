@@ -69,7 +69,9 @@ void Page::gap() {
 
 void Page::heading(std::string_view title, std::string_view remark) {
   gap();
-  raw(in(Ink::Bold, title) + (remark.empty() ? "" : "  " + in(Ink::Dim, remark)));
+  bool const fits = columns(title) + 2 + columns(remark) <= o_.width;
+  raw(in(Ink::Bold, title) + (remark.empty() || !fits ? "" : "  " + in(Ink::Dim, remark)));
+  if (!fits) line("  " + std::string(remark), 2, Ink::Dim);
 }
 
 // A narrow terminal has room for figures only.
@@ -119,13 +121,17 @@ std::string Page::chart_row(const std::vector<TimelinePoint>& points, std::size_
 void Page::chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, Span span) {
   std::uint64_t top = 0;
   for (TimelinePoint const& p : points) top = std::max(top, p.reserved_bytes);
-  if (points.size() < 2 || points.size() > chart_points(o_) || top == 0) return;
+  if (points.empty() || points.size() > chart_points(o_) || top == 0) return;
+  // Few points are columns of some width.
+  std::size_t const each = std::max<std::size_t>(1, chart_points(o_) / points.size());
+  std::vector<TimelinePoint> cells;
+  for (TimelinePoint const& p : points) cells.insert(cells.end(), each, p);
   gap();
   for (std::size_t row = kChartRows; row-- > 0;) {
     std::string const label = row + 1 == kChartRows ? bytes_text(top) : row == 0 ? "0" : "";
-    raw(pad_left(label, kLabel - 1) + (o_.unicode ? " │" : " |") + chart_row(points, row, top));
+    raw(pad_left(label, kLabel - 1) + (o_.unicode ? " │" : " |") + chart_row(cells, row, top));
   }
-  chart_axis(points.size(), peak_ns, span);
+  chart_axis(cells.size(), peak_ns, span);
 }
 
 // The peak's place, the beginning and the end.

@@ -42,6 +42,14 @@ class Oom(unittest.TestCase):
         self.assertEqual(report["oom"]["step"], 7)
         self.assertIn("verdict   shortage", report["oom"]["text"])
 
+    def test_with_stacks_the_call_that_failed_is_named_without_the_systems_frames(self):
+        _, report = self.run_it("shortage", "--stacks")
+        for frames in (report["oom"]["frames"], report["oom"]["failures"][0]["frames"]):
+            self.assertIn("shortage()", frames[0])
+            self.assertTrue(frames[-1].startswith("main"), frames)
+        text = subprocess.run([TIDEMARK, "report", "run.tide"], cwd=self.folder, text=True, capture_output=True, check=True).stdout
+        self.assertRegex(text, r"asked for by\n +\(anonymous namespace\)::shortage\(\)")
+
     def test_bytes_in_pieces_are_fragmentation(self):
         said, _ = self.run_it("fragmentation")
         self.assertRegex(said, r"verdict +fragmentation: \d+\.\d+ GiB reserved but not in use")
