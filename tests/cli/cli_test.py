@@ -68,8 +68,10 @@ class General(Cli):
     def test_wrong_usage_is_code_2(self):
         self.fails(2, says=["no command"])
         self.fails(2, "nonsense", says=["'nonsense'", "run, report"])
-        self.fails(2, "report")
-        self.fails(2, "report", "training.tide", "--nonsense")
+        self.fails(2, "reprot", says=["'reprot'", "meant: report? "])
+        self.fails(2, "report", says=["error: no traces (.tide) were given\n"])
+        self.fails(2, "report", "training.tide", "--nonsense", says=["error: not understood: --nonsense\n"])
+        self.fails(2, "report", "training.tide", "--layer", says=["error: --layer: GLOB is missing\n"])
         self.fails(2, "report", "training.tide", "--by", "size", says=["kind, layer, phase, step, stack"])
         self.fails(2, "report", "training.tide", "--format", "pdf")
         self.fails(2, "report", "training.tide", "--kind", "x", says=["parameter"])
