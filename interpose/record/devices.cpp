@@ -141,7 +141,7 @@ void Devices::meet(std::uint8_t device) {
     s.met.store(true, std::memory_order_release);
   }
   write_facts(device, use);
-  if (limit_bytes() > use.total_bytes)
+  if (use.total_bytes != 0 && limit_bytes() > use.total_bytes)
     say_once("limit", "tidemark",
              "the limit of " + format_bytes({limit_bytes()}) + " is more than device " + std::to_string(device) +
                  " has (" + format_bytes({use.total_bytes}) + "): it changes nothing");
