@@ -81,6 +81,7 @@ Source read_source(const trace::Trace& trace, const History& history) {
   add(s.oddities, "events beyond what fits", history.left_out);
   s.command = words_of(trace.names().fact("program.command"));
   s.exit_code = exit_code(h.exit_status);
+  if (h.exit_status >= 0 && WIFSIGNALED(h.exit_status)) s.signal = WTERMSIG(h.exit_status);
   s.facts = trace.names().facts();
   return s;
 }
@@ -88,6 +89,7 @@ Source read_source(const trace::Trace& trace, const History& history) {
 std::vector<DeviceRow> read_devices(const trace::Trace& trace, const History& history) {
   std::vector<DeviceRow> devices;
   trace::Names const& names = trace.names();
+  auto const limit = number(names.fact("limit_bytes"));
   for (unsigned i = 0; i < device_count(trace, history); ++i) {
     DeviceRow d{.number = i, .name = names.fact(device_key(i, "name"))};
     d.total_bytes = number(names.fact(device_key(i, "total_bytes")));
@@ -95,6 +97,7 @@ std::vector<DeviceRow> read_devices(const trace::Trace& trace, const History& hi
     d.dry_run = names.fact(device_key(i, "dry_run")) == "1";
     for (DeviceSample const& s : history.samples)
       if (!d.total_bytes && s.device == i && s.total_bytes != 0) d.total_bytes = s.total_bytes;
+    if (limit && (!d.total_bytes || *limit < *d.total_bytes)) d.limit_bytes = limit;
     devices.push_back(std::move(d));
   }
   return devices;

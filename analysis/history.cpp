@@ -213,6 +213,7 @@ class Builder {
                            .size_bytes = e.size_bytes,
                            .free_bytes = e.other,
                            .layer = layer(e.context.scope),
+                           .stack = stack(e.context.stack),
                            .step = step(),
                            .block_class = e.block_class,
                            .phase = static_cast<trace::Phase>(e.context.phase),

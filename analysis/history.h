@@ -94,6 +94,7 @@ struct FailedAllocation {
   std::uint64_t time_ns = 0;
   std::uint64_t size_bytes = 0, free_bytes = 0;
   std::uint32_t layer = 0;
+  std::uint32_t stack = 0;  // in History::stacks
   std::uint32_t step = kNoStep;
   trace::Class block_class = trace::Class::Device;
   trace::Phase phase = trace::Phase::Other;

@@ -7,8 +7,11 @@
 
 namespace tidemark::analysis {
 
-// Gives the first `count` rows of Anatomy::by_stack their frames, without those of CUDA's own libraries at the inner
-// end, and the first of them as a name.
+// A stack's calls, innermost first: without CUDA's own at the inner end, its inline wrappers included, and without
+// those by which the system starts a program or a thread at the outer end.
+std::vector<std::string> frames_of(const trace::Trace& trace, trace::Symbols& symbols, std::uint32_t stack);
+
+// Gives the first `count` rows of Anatomy::by_stack their frames, and the first of them as a name.
 void name_stacks(const trace::Trace& trace, trace::Symbols& symbols, Anatomy& anatomy, std::size_t count);
 
 }  // namespace tidemark::analysis

@@ -6,6 +6,7 @@
 
 #include "analysis/anatomy.h"
 #include "analysis/facts.h"
+#include "analysis/presence.h"
 #include "analysis/stacks.h"
 #include "analysis/survey.h"
 #include "analysis/timeline.h"
@@ -32,14 +33,18 @@ class Answer {
   }
 
   Result<Summary> give() {
+    Presence const presence{.path = s_.source.path, .devices = s_.devices.size()};
+    if (auto present = expect_present(history_, question_.filter, presence); !present.ok()) return present.error();
     survey();
     if (history_.folded) fold();
     dissect_peak();
     if (auto other = dissect_other(); !other.ok()) return other.error();
-    if (question_.named_stacks != 0) stacks();
     layer_rows();
     step_rows();
     failure_rows();
+    stacks();
+    s_.layers_named = history_.layers.size() > 1;
+    s_.stacks_recorded = history_.stacks.size() > 1;
     s_.classes = class_rows(history_, selection_);
     count_driver_calls();
     if (history_.folded) name_folded_peak();
@@ -129,12 +134,13 @@ class Answer {
   Result<void> dissect_other() {
     if (question_.at_step) {
       const StepPeaks::Step* found = nullptr;
-      for (std::size_t i = first_mark(); i < history_.steps.size(); ++i)
+      for (std::size_t i = first_whole_step(history_); i < history_.steps.size(); ++i)
         if (history_.steps[i].step == *question_.at_step) found = &steps_.steps()[i];
       if (found == nullptr)
         return Error{Errc::InvalidArgument, s_.source.path + ": no step " + std::to_string(*question_.at_step),
-                     steps_hint()};
+                     steps_in_words(history_)};
       s_.at = dissect_at(instant_of(found->peak));
+      s_.at_step = question_.at_step;
     } else if (question_.at_ns) {
       // The earliest that there is.
       std::uint64_t const at_ns = std::max(*question_.at_ns, history_.folded ? history_.folded->begin_ns : 0);
@@ -146,19 +152,20 @@ class Answer {
   }
 
   void stacks() {
+    if (history_.stacks.size() < 2) return;
     trace::Symbols symbols(trace_.names());
     name_stacks(trace_, symbols, s_.peak, question_.named_stacks);
     if (s_.at) name_stacks(trace_, symbols, *s_.at, question_.named_stacks);
+    std::map<std::uint32_t, std::vector<std::string>> named;
+    auto const name = [&](std::uint32_t stack) {
+      if (stack == 0 || named.size() >= question_.named_failures || named.contains(stack)) return;
+      named[stack] = frames_of(trace_, symbols, stack);
+    };
+    if (const FailureRow* const shown = last_explained(s_)) name(shown->stack);
+    for (FailureRow const& f : s_.failures) name(f.stack);
+    for (FailureRow& f : s_.failures)
+      if (auto const found = named.find(f.stack); found != named.end()) f.frames = found->second;
   }
-
-  std::string steps_hint() const {
-    if (first_mark() == history_.steps.size())
-      return "the program marked no steps (tidemark_step in tidemark/tidemark.h)";
-    return "the trace has steps " + std::to_string(history_.steps[first_mark()].step) + " to " +
-           std::to_string(history_.steps.back().step) + (history_.folded ? "; what came before is sums" : "");
-  }
-  // The first step of which there is more than what was left of it.
-  std::size_t first_mark() const { return history_.folded ? history_.folded->steps : 0; }
 
   void layer_rows() {
     auto const& layers = layers_.layers();
@@ -194,7 +201,7 @@ class Answer {
   }
 
   void step_rows() {
-    std::size_t begin = first_mark();
+    std::size_t begin = first_whole_step(history_);
     // Of blocks that are selected by what they are, a step's figures do not tell.
     if (history_.folded && !question_.filter.any()) {
       for (EarlierSteps const& e : history_.folded->earlier)
@@ -237,7 +244,8 @@ class Answer {
                      .layer = history_.layers[f.layer],
                      .phase = std::string(trace::name(f.phase)),
                      .block_class = std::string(trace::name(f.block_class)),
-                     .post_mortem = f.post_mortem};
+                     .post_mortem = f.post_mortem,
+                     .stack = history_.stacks[f.stack]};
       if (f.step != kNoStep) row.step = history_.steps[f.step].step;
       if (selection_.on_device(f.device)) s_.failures.push_back(std::move(row));
     }

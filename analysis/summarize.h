@@ -19,7 +19,8 @@ struct Question {
   std::size_t timeline_points = 0;  // at most kMostPoints
   bool layer_timelines = false;     // of activations, with as many points
   std::size_t largest_blocks = 0;
-  std::size_t named_stacks = 0;  // how many rows of by_stack get their frames
+  std::size_t named_stacks = 0;    // how many rows of by_stack get their frames
+  std::size_t named_failures = 0;  // how many stacks of failures, that of the failure to show first
 };
 
 // Fails only on what the question asks for and the trace does not have.

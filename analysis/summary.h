@@ -4,6 +4,7 @@
 //
 // Invariants: each table of an Anatomy sums to its live_bytes, to the byte; requested <= live <= reserved.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -79,12 +80,15 @@ struct FailureRow {
   unsigned error = 0;
   std::optional<std::uint64_t> step;
   std::string layer, phase, block_class, post_mortem;
+  std::uint32_t stack = 0;          // its number in the trace, 0 for none
+  std::vector<std::string> frames;  // where they were asked for: innermost first
 };
 
 struct DeviceRow {
   unsigned number = 0;
   std::string name;  // empty where the trace does not say
   std::optional<std::uint64_t> total_bytes;
+  std::optional<std::uint64_t> limit_bytes;  // what it was made to look like, where that is less
   bool software = false, dry_run = false;
   std::uint64_t peak_live_bytes = 0;
 };
@@ -116,6 +120,7 @@ struct Source {
   std::vector<std::pair<std::string, std::uint64_t>> oddities;  // likewise
   std::vector<std::string> command;
   std::optional<int> exit_code;  // 128 + signal where one ended the program
+  int signal = 0;                // which one; 0 for none
   std::map<std::string, std::string> facts;
 };
 
@@ -143,8 +148,9 @@ struct Summary {
   Totals totals;
   bool reserved_from_driver = false;
   std::optional<FoldedTime> folded;
-  Anatomy peak;               // the instant of largest live bytes
-  std::optional<Anatomy> at;  // another instant, where one was asked for
+  Anatomy peak;                          // the instant of largest live bytes
+  std::optional<Anatomy> at;             // another instant, where one was asked for
+  std::optional<std::uint64_t> at_step;  // whose peak it is, where a step was asked for
   // Of the whole run.
   std::uint64_t peak_live_bytes = 0, peak_requested_bytes = 0, peak_reserved_bytes = 0, end_live_bytes = 0;
   std::vector<LayerRow> layers;  // by peak
@@ -153,8 +159,20 @@ struct Summary {
   std::vector<FailureRow> failures;
   std::vector<TimelinePoint> timeline;
   Ledger ledger;
-  std::string filter;    // in words; empty: everything is counted
+  std::string filter;  // in words; empty: everything is counted
+  bool layers_named = false, stacks_recorded = false;
   bool partial = false;  // some blocks of the devices shown are not counted: reserved bytes are not theirs alone
 };
+
+// The failure to show: a post-mortem is written once a second at most, so the last one may have none.
+inline const FailureRow* last_explained(const Summary& s) {
+  for (std::size_t i = s.failures.size(); i-- > 0;)
+    if (!s.failures[i].post_mortem.empty()) return &s.failures[i];
+  return s.failures.empty() ? nullptr : &s.failures.back();
+}
+// Of the whole run, also those that are no longer in the trace.
+inline std::uint64_t failure_count(const Summary& s) {
+  return std::max<std::uint64_t>(s.failures.size(), s.folded ? s.folded->failures : 0);
+}
 
 }  // namespace tidemark::analysis

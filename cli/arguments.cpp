@@ -12,6 +12,19 @@ namespace tidemark::cli {
 struct Arguments::Parser {
   CLI::App app;
   std::string command;
+  std::string positional;  // what it is, for whoever left it out
+
+  // The library's own sentences are about its options; these are about what was typed.
+  std::string in_words(const CLI::Error& error, Words words) const {
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !positional.empty())
+      return "no " + positional + " were given";
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && !words.empty())
+      if (const CLI::Option* const option = app.get_option_no_throw(words.back()))
+        return std::string(words.back()) + ": " + option->get_type_name() + " is missing";
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return "not understood: " + extras();
+    return error.what();
+  }
+  std::string extras() const { return CLI::detail::join(app.remaining(), " "); }
 };
 
 Arguments::Arguments(std::string_view command, std::string_view summary, std::string_view examples)
@@ -29,6 +42,7 @@ Arguments::~Arguments() = default;
 
 void Arguments::positional(std::vector<std::string>& into, const char* name, const char* help) {
   parser_->app.add_option(name, into, help)->required()->type_name("");
+  parser_->positional = help;
 }
 
 void Arguments::option(std::string& into, const Option& o) {
@@ -67,7 +81,8 @@ Result<bool> Arguments::parse(Words words) {
     if (auto printed = print(parser_->app.help()); !printed.ok()) return printed.error();
     return false;
   } catch (const CLI::Error& error) {
-    return Error{Errc::InvalidArgument, error.what(), "tidemark " + parser_->command + " --help shows what there is"};
+    return Error{Errc::InvalidArgument, parser_->in_words(error, words),
+                 "tidemark " + parser_->command + " --help shows what there is"};
   }
 }
 

@@ -73,6 +73,9 @@ Result<void> read_at(const std::string& text, Question& q) {
   auto const time_ns = parse_duration_ns(text);
   if (!time_ns.ok())
     return usage("--at " + text + ": not an instant", "write peak, step:12, or a time since the beginning: 1.5s, 20ms");
+  if (text.find_first_not_of("0123456789.") == std::string::npos && *time_ns != 0)
+    return usage("--at " + text + ": a time needs its unit", "write " + text + "s or " + text + "ms; or step:" +
+                                                                 text.substr(0, text.find('.')) + " for a step's peak");
   q.at_ns = *time_ns;
   return {};
 }
@@ -94,7 +97,8 @@ Result<Question> question_of(const Options& o, const report::TextOptions& text) 
   bool const json = o.format == "json";
   q.timeline_points = json ? o.timeline.value_or(0) : std::min<std::size_t>(o.timeline.value_or(room), room);
   q.layer_timelines = json && o.timeline.has_value();
-  q.largest_blocks = json ? o.top.value_or(10) : 0;
+  q.largest_blocks = o.top.value_or(json ? 10 : 5);
+  q.named_failures = json ? 10 : 1;
   // Without --top all stacks are listed in JSON; naming thousands would take minutes.
   if (o.by == "stack") q.named_stacks = o.top.value_or(json ? 100 : text.top);
   return q;
@@ -105,22 +109,69 @@ std::optional<report::By> by_of(const std::string& text) {
   return trace::find_in<report::By>(kNames, text);
 }
 
-Result<std::vector<Summary>> summaries_of(const Options& o, const Question& q) {
-  std::vector<Summary> all;
-  for (std::string const& file : o.files) {
-    TIDEMARK_TRY(trace::Trace const trace, trace::Trace::open(file));
-    if (o.process && trace.header().pid != *o.process) continue;
-    TIDEMARK_TRY(Summary summary, summarize(trace, q));
-    all.push_back(std::move(summary));
-  }
-  if (all.empty())
-    return Error{Errc::NotFound, "none of the traces is of process " + std::to_string(*o.process),
-                 "leave --process out to see which there are"};
+// A file that was named twice counts once.
+std::vector<std::string> different_files(const std::vector<std::string>& files) {
+  std::vector<std::string> all;
+  for (std::string const& file : files)
+    if (std::none_of(all.begin(), all.end(), [&](const std::string& f) { return f == file || same_file(f, file); }))
+      all.push_back(file);
   return all;
 }
 
-std::string text_of(const std::vector<Summary>& summaries, const report::TextOptions& options) {
+Result<Summary> summary_of(const trace::Trace& trace, const Question& q) {
+  TIDEMARK_TRY(Summary summary, summarize(trace, q));
+  std::uint64_t const end_ns = summary.source.duration_ns;
+  if (q.at_ns.value_or(0) > end_ns)
+    return usage(summary.source.path + ": the trace ends before that instant",
+                 "its last event is at " + std::to_string(end_ns / 1000) + "us");
+  return summary;
+}
+
+// Of several processes one may not have what is asked for (a layer, a step); that none has it is an error.
+Result<std::vector<Summary>> summaries_of(const Options& o, const Question& q) {
+  std::vector<Summary> all;
+  std::vector<Error> without;
+  std::string processes;
+  for (std::string const& file : different_files(o.files)) {
+    TIDEMARK_TRY(trace::Trace const trace, trace::Trace::open(file));
+    processes += (processes.empty() ? "" : ", ") + std::to_string(trace.header().pid);
+    if (o.process && trace.header().pid != *o.process) continue;
+    auto summary = summary_of(trace, q);
+    if (summary.ok())
+      all.push_back(*std::move(summary));
+    else if (summary.error().code == Errc::InvalidArgument)
+      without.push_back(summary.error());
+    else
+      return summary.error();
+  }
+  if (all.empty() && !without.empty()) return without.front();
+  if (all.empty())
+    return usage("--process " + std::to_string(*o.process) + ": no such trace", "there is: " + processes);
+  for (Error const& error : without) talk("note: " + error.what);
+  return all;
+}
+
+// What narrows the question, as it is typed.
+std::vector<std::string> question_words(const Options& o) {
+  std::vector<std::string> words;
+  auto const add = [&](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  add("--layer", o.layer);
+  add("--kind", o.kind);
+  add("--phase", o.phase);
+  if (o.step) add("--step", std::to_string(*o.step));
+  if (o.device) add("--device", std::to_string(*o.device));
+  if (o.at != "peak") add("--at", o.at);
+  return words;
+}
+
+std::string text_of(std::vector<Summary> summaries, const report::TextOptions& options) {
   if (summaries.size() == 1) return report::text_report(summaries[0], options);
+  std::stable_sort(summaries.begin(), summaries.end(),
+                   [](const Summary& a, const Summary& b) { return a.peak_live_bytes > b.peak_live_bytes; });
   std::string text = report::text_overview(summaries, options);
   for (Summary const& s : summaries)
     text += "\n" + std::string(options.width, '-') + "\n" + report::text_report(s, options);
@@ -136,7 +187,7 @@ Result<int> cmd_report(Words words) {
   TIDEMARK_TRY(bool const go, arguments.parse(words));
   if (!go) return kOk;
 
-  report::TextOptions text{.by = by_of(o.by), .top = o.top.value_or(10)};
+  report::TextOptions text{.by = by_of(o.by), .top = o.top.value_or(10), .question = question_words(o)};
   Screen const s = screen();
   text.unicode = s.unicode;
   if (o.output.empty()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <random>
 
+#include "analysis/report/words.h"
 #include "base/bytes.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
@@ -181,6 +183,8 @@ void close_up(const TraceList& list, const Ended& ended, const Program& program,
     if (!home.ok()) complain(home.error());
     traces.push_back(home.ok() ? *home : entry.written);
   }
+  if (WIFSIGNALED(ended.status))
+    talk("tidemark: the program was ended by " + analysis::report::signal_text(WTERMSIG(ended.status)));
   if (!traces.empty()) return talk(closing_lines(traces));
   if (failure.empty() && program.elf && !program.dynamic) failure = "it is linked statically";
   talk(failure.empty() ? nothing_recorded(software) : "tidemark: nothing was recorded: " + failure + "\n");

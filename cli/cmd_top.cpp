@@ -75,7 +75,7 @@ void watch(std::uint64_t interval_ns) {
   do {
     Screen const s = screen();
     std::string const text = "tidemark top  " + clock_text() + "  (q quits)\n\n" +
-                             render(collect(), {.width = s.width, .colour = s.colour, .unicode = s.unicode});
+                             render(collect(), {.width = s.columns, .colour = s.colour, .unicode = s.unicode});
     if (!print(as_picture(text)).ok()) return;
   } while (g_ended == 0 && !terminal.wants_to_leave(interval_ns));
 }
@@ -98,7 +98,7 @@ Result<int> cmd_top(Words words) {
     return kOk;
   }
   Screen const s = screen();
-  auto const printed = print(render(collect(), {.width = s.width, .colour = s.colour, .unicode = s.unicode}));
+  auto const printed = print(render(collect(), {.width = s.columns, .colour = s.colour, .unicode = s.unicode}));
   if (!printed.ok()) return printed.error();
   return kOk;
 }

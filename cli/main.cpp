@@ -2,7 +2,9 @@
 // The `tidemark` command: finds the subcommand, runs it, and is the only place that turns errors into lines and codes.
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "base/nearest.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -59,8 +61,11 @@ Result<int> run(Words words) {
   if (first == "--version") return said(print("tidemark " + std::string(version()) + "\n"));
   for (Command const& c : commands())
     if (c.name == first) return c.run(words.subspan(1));
+  std::vector<std::string_view> known;
+  for (Command const& c : commands()) known.push_back(c.name);
+  std::string_view const meant = nearest(first, known);
   return Error{Errc::InvalidArgument, "unknown command '" + std::string(first) + "'",
-               "tidemark --help lists them: " + names()};
+               (meant.empty() ? "" : "meant: " + std::string(meant) + "? ") + "tidemark --help lists them: " + names()};
 }
 
 }  // namespace

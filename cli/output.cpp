@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "analysis/report/words.h"
 #include "base/env.h"
 #include "base/log.h"
 
@@ -28,12 +29,6 @@ bool write_all(int file, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(n));
   }
   return true;
-}
-
-bool same_file(const char* a, const char* b) {
-  struct stat one {
-  }, other{};
-  return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 // LC_ALL before LC_CTYPE before LANG, as the C library has it.
@@ -56,6 +51,13 @@ void (*closed_pipes_before())(int) {
   return inherited_sigpipe;
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat one {
+  }, other{};
+  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
 Result<void> print(std::string_view text) {
   if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return {};
   return Error{Errc::Io, std::string("cannot write to the standard output: ") + std::strerror(errno),
@@ -65,7 +67,7 @@ Result<void> print(std::string_view text) {
 Result<void> save(const Target& target, std::string_view text) {
   const char* const path = target.path.c_str();
   for (std::string const& source : target.sources)
-    if (same_file(path, source.c_str()))
+    if (same_file(target.path, source))
       return Error{Errc::InvalidArgument, target.path + " is " + target.source + " itself",
                    "choose another name with -o OUT"};
   struct stat there {};
@@ -88,14 +90,22 @@ Result<void> save(const Target& target, std::string_view text) {
 }
 
 Screen screen() {
-  constexpr std::size_t kNarrowest = 60, kWidest = 100;
+  // Lines of a terminal longer than that are hard to read; whoever sets COLUMNS has reasons.
+  constexpr std::size_t kNarrowest = 60, kWidest = 100, kMost = 1000;
   Screen s;
   s.unicode = utf8_locale();
-  if (isatty(STDOUT_FILENO) == 0) return s;
+  if (isatty(STDOUT_FILENO) == 0) {
+    auto const wanted = env_count("COLUMNS", 0);
+    if (wanted.ok() && *wanted != 0) s.width = std::clamp<std::size_t>(*wanted, kNarrowest, kMost);
+    s.columns = kMost;
+    return s;
+  }
   s.colour = !env_text("NO_COLOR") && env_text("TERM").value_or("dumb") != "dumb";
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0)
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
     s.width = std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
+    s.columns = std::max<std::size_t>(size.ws_col, kNarrowest);
+  }
   return s;
 }
 
@@ -106,8 +116,9 @@ void talk(std::string_view text) {
 }
 
 void complain(const Error& error) {
-  say("error", error.what);
-  if (!error.hint.empty()) say("hint", error.hint);
+  using analysis::report::clean;  // names of a trace may be in it
+  say("error", clean(error.what));
+  if (!error.hint.empty()) say("hint", clean(error.hint));
 }
 
 }  // namespace tidemark::cli

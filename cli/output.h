@@ -29,9 +29,13 @@ Result<void> save(const Target& target, std::string_view text);
 struct Screen {
   bool colour = false;
   bool unicode = true;
-  std::size_t width = 100;
+  std::size_t width = 100;    // for text that is read
+  std::size_t columns = 100;  // that there are: for what must not be cut without need
 };
 Screen screen();
+
+// Whatever they are called.
+bool same_file(const std::string& a, const std::string& b);
 
 // To stderr, for a person; a missing end of line is added.
 void talk(std::string_view text);

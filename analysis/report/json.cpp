@@ -51,9 +51,13 @@ Json trace_of(const Source& s) {
 }
 
 Json device_of(const DeviceRow& d) {
-  return {{"name", d.name},         {"total_bytes", or_null(d.total_bytes)},
-          {"software", d.software}, {"dry_run", d.dry_run},
-          {"number", d.number},     {"peak_live_bytes", d.peak_live_bytes}};
+  return {{"name", d.name},
+          {"total_bytes", or_null(d.total_bytes)},
+          {"software", d.software},
+          {"dry_run", d.dry_run},
+          {"number", d.number},
+          {"peak_live_bytes", d.peak_live_bytes},
+          {"limit_bytes", or_null(d.limit_bytes)}};
 }
 
 std::string_view name_of(By by) {
@@ -146,19 +150,24 @@ Json classes_of(const std::vector<ClassRow>& rows) {
 }
 
 Json failure_of(const FailureRow& f) {
-  return {{"time_ns", f.time_ns},       {"device", f.device}, {"requested_bytes", f.requested_bytes},
-          {"free_bytes", f.free_bytes}, {"error", f.error},   {"class", f.block_class},
-          {"step", or_null(f.step)},    {"phase", f.phase},   {"layer", f.layer},
-          {"text", f.post_mortem}};
+  Json out{{"time_ns", f.time_ns},       {"device", f.device}, {"requested_bytes", f.requested_bytes},
+           {"free_bytes", f.free_bytes}, {"error", f.error},   {"class", f.block_class},
+           {"step", or_null(f.step)},    {"phase", f.phase},   {"layer", f.layer},
+           {"text", f.post_mortem}};
+  if (!f.frames.empty()) out["frames"] = f.frames;
+  return out;
 }
 
-// The last failure is the one that the program met its end with; the others are beside it.
+// The last failure is the one that the program met its end with; the others are beside it. Its text is the last that
+// was written: one of many in a second has none of its own.
 Json oom_of(const Summary& s) {
   constexpr std::size_t kMost = 100;
   auto const& rows = s.failures;
   if (rows.empty()) return nullptr;
   Json out = failure_of(rows.back());
-  out["count"] = s.folded ? std::max<std::uint64_t>(rows.size(), s.folded->failures) : rows.size();
+  out["text"] = last_explained(s)->post_mortem;
+  out["text_time_ns"] = last_explained(s)->time_ns;
+  out["count"] = failure_count(s);
   out["failures"] = list(rows, std::min(rows.size(), kMost), failure_of);
   return out;
 }
@@ -182,7 +191,9 @@ Json ledger_of(const Ledger& l) {
 
 Json report_of(const Summary& s, const JsonOptions& o) {
   Json out{{"tidemark", version()}, {"trace", trace_of(s.source)}};
-  out["program"] = {{"command", s.source.command}, {"exit", or_null(s.source.exit_code)}};
+  out["program"] = {{"command", s.source.command},
+                    {"exit", or_null(s.source.exit_code)},
+                    {"signal", s.source.signal == 0 ? Json(nullptr) : Json(s.source.signal)}};
   out["devices"] = list(s.devices, s.devices.size(), device_of);
   out["totals"] = {{"allocations", s.totals.allocations},
                    {"frees", s.totals.frees},

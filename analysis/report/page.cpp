@@ -69,7 +69,9 @@ void Page::gap() {
 
 void Page::heading(std::string_view title, std::string_view remark) {
   gap();
-  raw(in(Ink::Bold, title) + (remark.empty() ? "" : "  " + in(Ink::Dim, remark)));
+  bool const fits = columns(title) + 2 + columns(remark) <= o_.width;
+  raw(in(Ink::Bold, title) + (remark.empty() || !fits ? "" : "  " + in(Ink::Dim, remark)));
+  if (!fits) line("  " + std::string(remark), 2, Ink::Dim);
 }
 
 // A narrow terminal has room for figures only.
@@ -77,9 +79,9 @@ std::size_t Page::bar_width() const {
   return o_.width >= 90 ? 24 : o_.width >= 80 ? 12 : 0;
 }
 
-std::string Page::bar(std::uint64_t part, std::uint64_t whole) const {
-  if (bar_width() == 0) return {};
-  std::size_t const n = eighths(part, whole, bar_width());
+std::string Page::bar(std::uint64_t part, std::uint64_t whole, std::size_t width) const {
+  if (width == 0) return {};
+  std::size_t const n = eighths(part, whole, width);
   if (!o_.unicode) return in(Ink::Bar, std::string((n + 7) / 8, '#'));
   std::string text;
   for (std::size_t i = 0; i < n / 8; ++i) text += kRight[8];
@@ -119,13 +121,17 @@ std::string Page::chart_row(const std::vector<TimelinePoint>& points, std::size_
 void Page::chart(const std::vector<TimelinePoint>& points, std::uint64_t peak_ns, Span span) {
   std::uint64_t top = 0;
   for (TimelinePoint const& p : points) top = std::max(top, p.reserved_bytes);
-  if (points.size() < 2 || points.size() > chart_points(o_) || top == 0) return;
+  if (points.empty() || points.size() > chart_points(o_) || top == 0) return;
+  // Few points are columns of some width.
+  std::size_t const each = std::max<std::size_t>(1, chart_points(o_) / points.size());
+  std::vector<TimelinePoint> cells;
+  for (TimelinePoint const& p : points) cells.insert(cells.end(), each, p);
   gap();
   for (std::size_t row = kChartRows; row-- > 0;) {
     std::string const label = row + 1 == kChartRows ? bytes_text(top) : row == 0 ? "0" : "";
-    raw(pad_left(label, kLabel - 1) + (o_.unicode ? " │" : " |") + chart_row(points, row, top));
+    raw(pad_left(label, kLabel - 1) + (o_.unicode ? " │" : " |") + chart_row(cells, row, top));
   }
-  chart_axis(points.size(), peak_ns, span);
+  chart_axis(cells.size(), peak_ns, span);
 }
 
 // The peak's place, the beginning and the end.
@@ -146,37 +152,6 @@ void Page::chart_axis(std::size_t points, std::uint64_t peak_ns, Span span) {
   std::string axis = std::string(kLabel + 1, ' ') + begin + std::string(space, ' ');
   if (space < room) axis += legend;
   raw(in(Ink::Dim, pad_right(axis, kLabel + 1 + begin.size() + room) + end));
-}
-
-void Table::row(std::vector<std::string> cells, std::string tail) {
-  lines_.push_back({std::move(cells), std::move(tail)});
-}
-
-void Table::print() {
-  constexpr std::size_t kIndent = 2, kBetween = 2;
-  std::vector<std::size_t> widths;
-  std::size_t rest = kIndent + kBetween + page_.bar_width();
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = columns(columns_[c].title);
-    for (Line const& l : lines_) width = std::max(width, columns(l.cells[c]));
-    widths.push_back(width);
-    if (c > 0) rest += kBetween + width;
-  }
-  std::size_t const total = page_.options().width;
-  widths[0] = std::min(widths[0], total > rest + 8 ? total - rest : 8);
-  auto const put = [&](auto text_of, const std::string& tail, Ink ink) {
-    std::string line;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      std::string const text = fit(text_of(c), widths[c], page_.options().unicode);
-      line += std::string(c == 0 ? kIndent : kBetween, ' ');
-      line += columns_[c].right ? pad_left(text, widths[c]) : pad_right(text, widths[c]);
-    }
-    if (tail.empty())
-      while (line.back() == ' ') line.pop_back();
-    page_.raw(page_.in(ink, line) + (tail.empty() ? "" : "  " + tail));
-  };
-  put([&](std::size_t c) { return columns_[c].title; }, {}, Ink::Dim);
-  for (Line const& l : lines_) put([&](std::size_t c) { return std::string_view(l.cells[c]); }, l.tail, Ink::Plain);
 }
 
 }  // namespace tidemark::analysis::report

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The means of a text report: colours, bars, tables and the chart of bytes over time.
+// The means of a text report: colours, lines, bars and the chart of bytes over time.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +24,8 @@ class Page {
   void raw(std::string_view text) { out_.append(text).push_back('\n'); }
   void gap();
   void heading(std::string_view title, std::string_view remark = {});
-  // So much of `whole`, in at most bar_width() columns.
-  std::string bar(std::uint64_t part, std::uint64_t whole) const;
+  // So much of `whole`, in at most `width` columns; bar_width() is what there usually is room for.
+  std::string bar(std::uint64_t part, std::uint64_t whole, std::size_t width) const;
   std::size_t bar_width() const;
   // Live bytes as a filled area, reserved bytes as a shade behind it.
   struct Span {
@@ -43,29 +42,6 @@ class Page {
 
   TextOptions o_;
   std::string out_;
-};
-
-struct Column {
-  std::string_view title;
-  bool right = true;
-};
-
-// Columns as wide as they must be; the first is cut to what the others leave.
-class Table {
- public:
-  Table(Page& page, std::initializer_list<Column> columns) : page_(page), columns_(columns) {}
-  // One cleaned text per column, and what is printed behind them: a bar, or a remark of about its length.
-  void row(std::vector<std::string> cells, std::string tail = {});
-  void print();
-
- private:
-  struct Line {
-    std::vector<std::string> cells;
-    std::string tail;
-  };
-  Page& page_;
-  std::vector<Column> columns_;
-  std::vector<Line> lines_;
 };
 
 }  // namespace tidemark::analysis::report

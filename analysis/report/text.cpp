@@ -5,7 +5,11 @@
 
 #include <algorithm>
 
+#include "analysis/report/largest.h"
+#include "analysis/report/next.h"
+#include "analysis/report/out_of_memory.h"
 #include "analysis/report/page.h"
+#include "analysis/report/table.h"
 #include "analysis/report/words.h"
 
 namespace tidemark::analysis::report {
@@ -28,7 +32,7 @@ class TextReport {
   std::string make() {
     losses();
     heading();
-    failures();
+    write_failures(page_, s_, s_.filter.empty() && !s_.at && !page_.options().by);
     if (s_.peak.live_bytes == 0) {
       page_.gap();
       page_.line(s_.filter.empty() ? "No device memory was allocated." : "No device memory matches the filter.");
@@ -56,14 +60,19 @@ class TextReport {
       warn(count_text(s_.source.lost_events, "event is", "events are") + " not in this trace (" +
            joined(reasons, ", ") + "): the figures below may be too low.");
     }
-    if (s_.source.state == Source::State::Open)
-      warn("The program was killed, or still runs: this is the account up to its last recorded event.");
+    if (s_.source.state == Source::State::Open || s_.source.signal != 0)
+      warn(ending() + ": this is the account up to its last recorded event.");
     if (s_.source.state == Source::State::Stopped)
       warn("Recording ended before the program did: what came later is not in this trace.");
     if (s_.folded) folded();
     std::vector<std::string> odd;
     for (auto const& [what, count] : s_.source.oddities) odd.push_back(what + ": " + count_text(count));
     if (!odd.empty()) warn("The trace is not consistent (" + joined(odd, "; ") + ").");
+  }
+  std::string ending() const {
+    if (s_.source.signal != 0) return "The program was ended by " + signal_text(s_.source.signal);
+    if (s_.source.exit_code) return "The program ended at once, with code " + std::to_string(*s_.source.exit_code);
+    return "The program was killed, or still runs";
   }
   void folded() {
     std::uint64_t const end_ns = s_.source.duration_ns, until_ns = s_.folded->until_ns;
@@ -86,15 +95,17 @@ class TextReport {
     page_.raw(page_.in(Ink::Bold, fit(path, page_.options().width, page_.options().unicode)));
     if (!source.command.empty())
       page_.raw("  " + fit(clean(command_text(source.command)), page_.options().width - 2, page_.options().unicode));
-    page_.line(
-        "  " +
-        joined({source.exit_code ? "exit " + std::to_string(*source.exit_code) : "", duration_text(source.duration_ns),
-                "mode " + source.mode, source.process == 0 ? "" : "process " + std::to_string(source.process),
-                count_text(s_.totals.allocations, "allocation", "allocations"),
-                s_.totals.driver_allocations == 0
-                    ? ""
-                    : count_text(s_.totals.driver_allocations, "driver allocation", "driver allocations")},
-               separator()));
+    page_.line("  " +
+               joined({source.signal != 0 ? signal_text(source.signal)
+                       : source.exit_code ? "exit " + std::to_string(*source.exit_code)
+                                          : "",
+                       duration_text(source.duration_ns), "mode " + source.mode,
+                       source.process == 0 ? "" : "process " + std::to_string(source.process),
+                       count_text(s_.totals.allocations, "allocation", "allocations"),
+                       s_.totals.driver_allocations == 0
+                           ? ""
+                           : count_text(s_.totals.driver_allocations, "driver allocation", "driver allocations")},
+                      separator()));
     for (DeviceRow const& d : s_.devices) device(d);
     if (!s_.filter.empty()) page_.line("  only what matches is counted: " + clean(s_.filter), 4, Ink::Bold);
   }
@@ -103,40 +114,16 @@ class TextReport {
     std::string text = fmt::format("  device {}: {}", d.number, d.name.empty() ? "(not named)" : clean(d.name));
     if (d.software) text += d.dry_run ? " (software, dry run)" : " (software)";
     if (d.total_bytes) text += ", " + bytes_text(*d.total_bytes);
+    if (d.limit_bytes) text += ", limited to " + bytes_text(*d.limit_bytes);
     if (s_.devices.size() > 1) text += ", peak live " + bytes_text(d.peak_live_bytes);
     page_.line(text, 4);
-  }
-
-  void failures() {
-    if (s_.failures.empty()) return;
-    FailureRow const& last = s_.failures.back();
-    page_.gap();
-    page_.raw(page_.in(Ink::Bad, "Out of memory") +
-              (s_.failures.size() > 1 ? "  " + count_text(s_.failures.size()) + " failed allocations, the last:" : ""));
-    page_.line("  " + bytes_text(last.requested_bytes) + " were asked for, " + bytes_text(last.free_bytes) +
-               " free on device " + std::to_string(last.device) + ", at " + duration_text(last.time_ns) +
-               where(last.step, last.phase, last.layer));
-    std::string_view text = last.post_mortem;
-    while (!text.empty()) {
-      std::size_t const end = std::min(text.find('\n'), text.size());
-      page_.line("  " + clean(text.substr(0, end)), 4);
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-  }
-
-  static std::string where(const std::optional<std::uint64_t>& step, const std::string& phase,
-                           const std::string& layer) {
-    std::string text;
-    if (step) text += ", step " + std::to_string(*step);
-    if (phase != "other") text += ", phase " + phase;
-    return text + ", layer " + clean(layer);
   }
 
   void peak() {
     Anatomy const& p = s_.peak;
     page_.gap();
     page_.raw(page_.in(Ink::Bold, "Peak live  " + bytes_text(p.live_bytes)));
-    page_.line("  at " + duration_text(p.time_ns) + where(p.step, p.phase, p.layer));
+    page_.line("  at " + instant_text(p.time_ns) + place_text(p.step, p.phase, p.layer), 4);
     figure("requested", p.requested_bytes, "largest " + bytes_text(s_.peak_requested_bytes), "");
     figure("reserved", p.reserved_bytes, "largest " + bytes_text(s_.peak_reserved_bytes), reserved_remark());
     figure("at the end", s_.end_live_bytes, "live", "");
@@ -151,8 +138,12 @@ class TextReport {
     if (!s_.reserved_from_driver) return "sum of the blocks: no word of the driver's";
     double const ratio = static_cast<double>(s_.peak.reserved_bytes) / static_cast<double>(s_.peak.live_bytes);
     std::uint64_t total = 0;
-    for (DeviceRow const& d : s_.devices) total += d.total_bytes.value_or(0);
-    std::string const of = s_.devices.size() > 1 ? " of the devices" : " of the device";
+    bool limited = false;
+    for (DeviceRow const& d : s_.devices) {
+      total += d.limit_bytes.value_or(d.total_bytes.value_or(0));
+      limited = limited || d.limit_bytes;
+    }
+    std::string const of = limited ? " of the limit" : s_.devices.size() > 1 ? " of the devices" : " of the device";
     return fmt::format("{:.3f} x live", ratio) +
            (total == 0 ? "" : separator() + percent_text(s_.peak.reserved_bytes, total) + of);
   }
@@ -160,14 +151,16 @@ class TextReport {
   void tables(const Anatomy& a) {
     std::string when = "at the peak";
     if (s_.at)
-      when = "at " + duration_text(a.time_ns) + ": " + bytes_text(a.live_bytes) + " live, " +
-             bytes_text(a.reserved_bytes) + " reserved";
+      when = "at " + (s_.at_step ? "the peak of step " + std::to_string(*s_.at_step) + ", " : "") +
+             instant_text(a.time_ns) + ": " + bytes_text(a.live_bytes) + " live, " + bytes_text(a.reserved_bytes) +
+             " reserved";
     auto const by = page_.options().by;
     if (!by || *by == By::Kind) table("By kind", when + kinds_known(a), "kind", a.by_kind, a.live_bytes);
     if (!by || *by == By::Layer) table("By layer", when, "layer", a.by_layer, a.live_bytes);
     if (by == By::Phase) table("By phase of allocation", when, "phase", a.by_phase, a.live_bytes);
     if (by == By::Step) table("By step of allocation", when, "step", a.by_step, a.live_bytes);
     if (by == By::Stack) stacks(a, when);
+    if (!by) write_largest(page_, a, when);
   }
 
   static std::string kinds_known(const Anatomy& a) {
@@ -182,29 +175,27 @@ class TextReport {
     page_.heading(title, when);
     bool const activations =
         what == "layer" && std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.activation_bytes != 0; });
-    Table table(page_,
-                activations
-                    ? std::initializer_list<Column>{{what, false}, {"live"}, {"share"}, {"activation"}, {"blocks"}}
-                    : std::initializer_list<Column>{{what, false}, {"live"}, {"share"}, {"blocks"}});
-    auto const put = [&](const std::string& name, const Row& r, std::string bar) {
+    Table table(page_, activations ? std::vector<Column>{{what, false}, {"live"}, {"share"}, {"activation"}, {"blocks"}}
+                                   : std::vector<Column>{{what, false}, {"live"}, {"share"}, {"blocks"}});
+    auto const put = [&](const std::string& name, const Row& r, Bar bar) {
       std::vector<std::string> cells{name, bytes_text(r.live_bytes), percent_text(r.live_bytes, whole)};
       if (activations) cells.push_back(r.activation_bytes == 0 ? "-" : bytes_text(r.activation_bytes));
       cells.push_back(count_text(r.blocks));
-      table.row(std::move(cells), std::move(bar));
+      table.row(std::move(cells), bar);
     };
     std::size_t const shown = std::min(rows.size(), page_.options().top);
     Row rest;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Row const& r = rows[i];
       if (i < shown) {
-        put(clean(r.name), r, page_.bar(r.live_bytes, whole));
+        put(clean(r.name), r, {r.live_bytes, whole});
         continue;
       }
       rest.live_bytes += r.live_bytes;
       rest.activation_bytes += r.activation_bytes;
       rest.blocks += r.blocks;
     }
-    if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, "");
+    if (shown < rows.size()) put("(" + count_text(rows.size() - shown) + " more)", rest, {});
     table.print();
   }
 
@@ -212,10 +203,11 @@ class TextReport {
   void stacks(const Anatomy& a, const std::string& when) {
     constexpr std::size_t kFrames = 12;
     page_.heading("By call stack", when);
+    if (!s_.stacks_recorded) return page_.line("  No call stacks were recorded: tidemark run --stacks -- PROG ARGS", 4);
     std::size_t const shown = std::min(a.by_stack.size(), page_.options().top), width = page_.options().width;
     for (std::size_t i = 0; i < shown; ++i) {
       Row const& r = a.by_stack[i];
-      std::string const bar = page_.bar(r.live_bytes, a.live_bytes);
+      std::string const bar = page_.bar(r.live_bytes, a.live_bytes, page_.bar_width());
       page_.raw(figures(r.live_bytes, r.blocks, a.live_bytes) + (bar.empty() ? "" : "  " + bar));
       if (r.frames.empty()) page_.raw("    " + clean(r.name));
       for (std::size_t f = 0; f < std::min(r.frames.size(), kFrames); ++f)
@@ -245,7 +237,9 @@ class TextReport {
     });
     std::uint64_t count = 0;
     for (StepRow const& row : s_.steps) count += std::max(row.last_step, row.step) - row.step + 1;
-    page_.heading("Steps", count_text(count, "step", "steps") + ", highest in step " + std::to_string(highest->step));
+    page_.heading("Steps", count_text(count, "step", "steps") + ", highest in step " + std::to_string(highest->step) +
+                               "; step " + std::to_string(s_.steps.back().last_step) +
+                               " reaches to the end of the run");
     Table table(page_, {{"step", false}, {"peak live"}, {"live at end"}, {"allocations"}, {"time"}});
     auto const most = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page_.options().top, 3));
     std::ptrdiff_t skipped_before = 0;
@@ -262,7 +256,7 @@ class TextReport {
       table.row({i->last_step <= i->step ? number : number + "-" + std::to_string(i->last_step),
                  bytes_text(i->peak_live_bytes), bytes_text(i->end_live_bytes), count_text(i->allocations),
                  duration_text(i->end_ns - i->begin_ns)},
-                page_.bar(i->peak_live_bytes, highest->peak_live_bytes));
+                Bar{i->peak_live_bytes, highest->peak_live_bytes});
     }
     table.print();
   }
@@ -275,7 +269,7 @@ class TextReport {
     Table table(page_, {{"class", false}, {"peak"}, {"at the end"}, {"allocations"}});
     for (ClassRow const& c : s_.classes)
       table.row({c.name, bytes_text(c.peak_bytes), bytes_text(c.end_bytes), count_text(c.allocations)},
-                page_.options().width >= 90 ? page_.in(Ink::Dim, remark(c.name)) : "");
+                page_.options().width >= 90 ? remark(c.name) : "");
     table.print();
   }
   static std::string remark(const std::string& name) {
@@ -288,24 +282,8 @@ class TextReport {
     return "";
   }
 
-  // What to type next. At most three, the most useful for this trace.
   void next() {
-    std::string const command = "tidemark report " + command_text({s_.source.path});
-    std::vector<std::pair<std::string, std::string>> lines;
-    bool const layers =
-        s_.peak.by_layer.size() > 1 || (s_.peak.by_layer.size() == 1 && s_.peak.by_layer[0].name != "(unscoped)");
-    if (s_.peak.live_bytes != 0 && s_.peak.by_layer.size() > page_.options().top)
-      lines.emplace_back(
-          command + " --by layer --top " + std::to_string(std::min<std::size_t>(100, 4 * page_.options().top)),
-          "more layers");
-    if (s_.peak.by_stack.size() > 1 && page_.options().by != By::Stack)
-      lines.emplace_back(command + " --by stack", "by call site");
-    if (s_.steps.size() > 1 && !s_.at)
-      lines.emplace_back(command + " --at step:" + std::to_string(s_.steps.back().step), "the peak of one step");
-    lines.emplace_back(command + " --format json", "every figure, for programs");
-    if (!layers && s_.peak.live_bytes != 0)
-      lines.insert(lines.begin(), {"tidemark_push(TIDEMARK_LAYER, \"name\")", "in the program names its layers"});
-    lines.resize(std::min<std::size_t>(lines.size(), 3));
+    std::vector<Hint> const lines = next_hints(s_, page_.options());
     page_.heading("Next");
     std::size_t width = 0;
     for (auto const& line : lines) width = std::max(width, columns(clean(line.first)));
@@ -345,7 +323,7 @@ std::string text_overview(const std::vector<Summary>& summaries, const TextOptio
   for (const Summary* s : order)
     table.row({clean(s->source.path), std::to_string(s->source.process), bytes_text(s->peak_live_bytes),
                bytes_text(s->peak.reserved_bytes), count_text(s->source.lost_events)},
-              page.bar(s->peak_live_bytes, highest));
+              Bar{s->peak_live_bytes, highest});
   table.print();
   return page.take();
 }

@@ -18,6 +18,8 @@ struct TextOptions {
   std::size_t width = 100;
   bool colour = false;
   bool unicode = true;
+  // What was asked of the trace, as it was typed: what to type next goes on from there.
+  std::vector<std::string> question;
 };
 
 // Points of a timeline that the report has room for.

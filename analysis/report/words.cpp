@@ -2,6 +2,7 @@
 #include "analysis/report/words.h"
 
 #include <fmt/core.h>
+#include <string.h>
 
 #include <algorithm>
 #include <array>
@@ -100,6 +101,12 @@ std::string duration_text(std::uint64_t time_ns) {
   return fmt::format("{} h {:02} min", seconds / 3600, seconds / 60 % 60);
 }
 
+std::string instant_text(std::uint64_t time_ns) {
+  auto const t = static_cast<double>(time_ns);
+  if (time_ns < 1'000'000) return duration_text(time_ns);
+  return time_ns < 1'000'000'000 ? fmt::format("{:.3f} ms", t / 1e6) : fmt::format("{:.6f} s", t / 1e9);
+}
+
 std::string count_text(std::uint64_t n) {
   std::string text = std::to_string(n);
   for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
@@ -112,6 +119,18 @@ std::string count_text(std::uint64_t n, std::string_view one, std::string_view m
 std::string percent_text(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return "-";
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string signal_text(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return fmt::format("signal {}", signal) + (name == nullptr ? "" : fmt::format(" (SIG{})", name));
+}
+
+std::string place_text(const std::optional<std::uint64_t>& step, std::string_view phase, std::string_view layer) {
+  std::string text;
+  if (step) text += ", step " + std::to_string(*step);
+  if (!phase.empty() && phase != "other") text += ", phase " + std::string(phase);
+  return text + ", layer " + clean(layer);
 }
 
 std::string command_text(const std::vector<std::string>& words) {

@@ -7,32 +7,42 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "analysis/report/shorten.h"
+#include "analysis/report/words.h"
 #include "analysis/summarize.h"
 #include "base/bytes.h"
 
 namespace tidemark::cli {
 namespace {
 
+namespace report = analysis::report;
+
 // Some seconds of work; beyond it the program's user would wait for our summary.
 constexpr std::uint64_t kWorthReading = std::uint64_t{256} << 20;
-constexpr std::size_t kLayers = 5;
+constexpr std::size_t kLayers = 5, kLongestName = 60;
 
 std::string place_of(const analysis::Anatomy& peak) {
   std::string text;
   if (peak.step) text += fmt::format("step {}, ", *peak.step);
   if (!peak.phase.empty() && peak.phase != "other") text += peak.phase + ", ";
-  return text + "layer " + peak.layer;
+  return text + "layer " + report::fit(report::clean(peak.layer), kLongestName, false);
 }
 
 std::string layers_of(const analysis::Anatomy& peak) {
   std::string text;
-  std::size_t width = 0, count = std::min(kLayers, peak.by_layer.size());
-  for (std::size_t i = 0; i < count; ++i) width = std::max(width, peak.by_layer[i].name.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    analysis::Row const& row = peak.by_layer[i];
-    double const share = 100.0 * static_cast<double>(row.live_bytes) / static_cast<double>(peak.live_bytes);
-    text += fmt::format("    {:<{}}  {:>10}  {:4.1f} %\n", row.name, std::min<std::size_t>(width, 60),
-                        format_bytes({row.live_bytes}), share);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kLayers, peak.by_layer.size()); ++i)
+    names.push_back(report::clean(peak.by_layer[i].name));
+  names = report::without_what_is_shared(names, {.columns = kLongestName, .unicode = false});
+  std::size_t width = 0;
+  for (std::string& name : names) {
+    name = report::fit(name, kLongestName, false);
+    width = std::max(width, report::columns(name));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::uint64_t const live = peak.by_layer[i].live_bytes;
+    double const share = 100.0 * static_cast<double>(live) / static_cast<double>(peak.live_bytes);
+    text += fmt::format("    {}  {:>10}  {:4.1f} %\n", report::pad_right(names[i], width), format_bytes({live}), share);
   }
   return text;
 }
@@ -43,8 +53,8 @@ std::string whole_summary(const trace::Trace& trace) {
   analysis::Anatomy const& peak = summary->peak;
   std::string text;
   if (summary->source.lost_events != 0)
-    text +=
-        fmt::format("  {} events could not be recorded: the figures are lower bounds\n", summary->source.lost_events);
+    text += "  " + report::count_text(summary->source.lost_events, "event", "events") +
+            " could not be recorded: the figures are lower bounds\n";
   std::string const reserved = format_bytes({summary->peak_reserved_bytes});
   if (summary->peak_live_bytes > peak.live_bytes)
     text += fmt::format("  peak live {}, reserved {}; of the events that were kept:\n",
@@ -52,14 +62,16 @@ std::string whole_summary(const trace::Trace& trace) {
   text += fmt::format("  peak live {}, reserved {}: {}\n", format_bytes({peak.live_bytes}), reserved, place_of(peak));
   if (peak.by_layer.size() > 1) text += layers_of(peak);
   if (!summary->failures.empty())
-    text += fmt::format("  {} allocations failed for lack of memory\n", summary->failures.size());
+    text += "  " + report::count_text(analysis::failure_count(*summary), "allocation", "allocations") +
+            " failed for lack of memory\n";
   return text;
 }
 
 std::string short_summary(const trace::Trace& trace) {
   trace::Totals const& totals = trace.header().totals;
-  return fmt::format("  peak live {}, reserved {}, {} allocations\n", format_bytes({totals.peak_live_bytes}),
-                     format_bytes({totals.peak_reserved_bytes}), totals.allocations);
+  return fmt::format("  peak live {}, reserved {}, {} of every class\n", format_bytes({totals.peak_live_bytes}),
+                     format_bytes({totals.peak_reserved_bytes}),
+                     report::count_text(totals.allocations, "allocation", "allocations"));
 }
 
 std::string one(const std::string& path) {

@@ -56,6 +56,9 @@ std::string render(const TopView& view, const TopStyle& style) {
                              "on device", "live", "peak live", "reserved", "allocations", "trace");
   for (ProcessUse const& p : view.processes) text += process_line(p, style.width);
   if (view.processes.empty()) text += "  no process is recorded now: tidemark run -- ./train\n";
+  bool const recorded =
+      std::any_of(view.processes.begin(), view.processes.end(), [](const ProcessUse& p) { return p.recorded; });
+  if (recorded) text += "\nallocations are of every class, host memory too; a report counts those on the device\n";
   return text;
 }
 

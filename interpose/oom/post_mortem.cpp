@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -19,6 +20,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
+#include "interpose/stack/stacks.h"
 #include "interpose/watch/nvml.h"
 
 namespace tidemark::interpose {
@@ -39,6 +41,9 @@ struct LayerName {
   explicit LayerName(std::uint32_t path) {
     std::size_t const n = recorder().names().path_text(path, {text, sizeof text - 1});
     if (n == 0) snprintf(text, sizeof text, "(unscoped)");
+    // Names are the program's; a terminal would obey some of what may be in them.
+    for (char* c = text; *c != '\0'; ++c)
+      if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = ' ';
   }
 };
 
@@ -69,12 +74,21 @@ Shortage measure(const Refusal& refusal) {
           .others_bytes = others_bytes(refusal.device, total - free)};
 }
 
+// A limit larger than the card is none.
+bool set_by_limit(const Shortage& s) {
+  return limit_bytes() != 0 && s.total_bytes == limit_bytes();
+}
+// The context alone is more than was allowed: no block can ever be had.
+bool limit_below_context(const Refusal& refusal, const Shortage& s) {
+  return set_by_limit(s) && devices().overhead_bytes(refusal.device) >= s.total_bytes;
+}
+
 void write_request(Page& page, const Refusal& refusal, const Shortage& s) {
   Marks* const marks = this_thread().marks;
   LayerName const layer(marks == nullptr ? 0 : marks->path(recorder().names()));
   trace::Phase const phase = marks == nullptr ? trace::Phase::Other : marks->phase();
   page.line("out of memory on device %u (%s%s)", refusal.device, size(s.total_bytes).c_str(),
-            limit_bytes() != 0 ? ", set by the limit" : "");
+            set_by_limit(s) ? ", set by the limit" : "");
   page.line("  wanted    %s by %s in %s, phase %.*s", size(s.wanted_bytes).c_str(), refusal.call, layer.text,
             static_cast<int>(trace::name(phase).size()), trace::name(phase).data());
   page.line("  there is  %s free; this program's blocks: %s live, %s reserved; its context %s; other processes %s",
@@ -82,7 +96,10 @@ void write_request(Page& page, const Refusal& refusal, const Shortage& s) {
             size(devices().overhead_bytes(refusal.device)).c_str(), size(s.others_bytes).c_str());
 }
 
-void write_verdict(Page& page, const Shortage& s) {
+void write_verdict(Page& page, const Refusal& refusal, const Shortage& s) {
+  if (limit_below_context(refusal, s))
+    return page.line("  verdict   the limit is smaller than the context: %s of it, before the first block",
+                     size(devices().overhead_bytes(refusal.device)).c_str());
   switch (judge(s)) {
     case Verdict::TooLarge:
       page.line("  verdict   too large: one block of %s can never fit on this device", size(s.wanted_bytes).c_str());
@@ -129,9 +146,9 @@ void write_owners(Page& page, const Owners& owners) {
   page.line("  largest owners, of %s live:", size(owners.live_bytes).c_str());
   for (LayerSum const& layer : owners.layers)
     if (layer.live_bytes != 0)
-      page.line("    %10s  %4.1f %%  %s (%llu blocks)", size(layer.live_bytes).c_str(),
+      page.line("    %10s  %4.1f %%  %s (%llu %s)", size(layer.live_bytes).c_str(),
                 percent(layer.live_bytes, owners.live_bytes), LayerName(layer.path).text,
-                static_cast<unsigned long long>(layer.blocks));
+                static_cast<unsigned long long>(layer.blocks), layer.blocks == 1 ? "block" : "blocks");
   if (owners.other_layers_bytes != 0)
     page.line("    %10s  %4.1f %%  all other layers", size(owners.other_layers_bytes).c_str(),
               percent(owners.other_layers_bytes, owners.live_bytes));
@@ -139,9 +156,15 @@ void write_owners(Page& page, const Owners& owners) {
   write_sums(page, "by phase", owners.phases, trace::kPhaseNames, owners.live_bytes);
 }
 
-void write_advice(Page& page, const Shortage& s, const Owners& owners) {
+bool has_layers(const Owners& owners) {
+  return std::any_of(owners.layers.begin(), owners.layers.end(),
+                     [](const LayerSum& l) { return l.live_bytes != 0 && l.path != 0; });
+}
+
+void write_advice(Page& page, const Refusal& refusal, const Shortage& s, const Owners& owners) {
   auto const kind = [&](trace::Kind k) { return owners.kinds[static_cast<std::size_t>(k)]; };
   page.line("  what to try");
+  if (limit_below_context(refusal, s)) return page.line("    - a larger limit: it counts what the context takes");
   if (rounding_bytes(s) >= short_bytes(s) && rounding_bytes(s) >= s.reserved_bytes / 10 && rounding_bytes(s) != 0)
     page.line("    - fewer and larger blocks, divided by the program itself: each block takes whole granules of 2 MiB");
   switch (judge(s)) {
@@ -162,15 +185,26 @@ void write_advice(Page& page, const Shortage& s, const Owners& owners) {
       else if (3 * kind(trace::Kind::Optimizer) >= owners.live_bytes)
         page.line("    - the optimizer's state is large: a leaner optimizer (8-bit Adam, Adafactor, plain momentum)");
       else
-        page.line(
-            "    - a smaller batch with gradient accumulation; mixed precision; checkpointing of the largest layers");
+        page.line("    - a smaller batch with gradient accumulation; mixed precision; checkpointing%s",
+                  has_layers(owners) ? " of the largest layers" : "");
       break;
     case Verdict::Refused:
       page.line("    - look for a quota: MPS or MIG, a container's limits; on the software device, SOFTGPU_FAULT");
       page.line("    - try again: another process may have held the memory at that instant");
       break;
   }
-  page.line("    - what was alive, and since when: tidemark report %s", recorder().file().path());
+}
+
+// Where to look next. It is for the one who reads it now: a report says it in its own way.
+void write_pointers(Page& page, const Owners& owners) {
+  const char* const path = recorder().file().path();
+  if (owners.live_bytes != 0) page.line("    - what was alive, and since when: tidemark report %s", path);
+  if (has_layers(owners)) return;
+  if (stacks().on())
+    page.line("    - where it was allocated: tidemark report %s --by stack", path);
+  else
+    page.line("    - where it was allocated: tidemark run --stacks ..., then tidemark report --by stack");
+  page.line("    - whose it is: NVTX ranges, or tidemark_push (tidemark/tidemark.h), in the program name its layers");
 }
 
 }  // namespace
@@ -178,12 +212,15 @@ void write_advice(Page& page, const Shortage& s, const Owners& owners) {
 void report_refusal(const Refusal& refusal) {
   Shortage const shortage = measure(refusal);
   Page page;
+  std::size_t kept = 0;  // of the page, in the trace
   if (may_speak()) {
     Owners const owners = find_owners(refusal.device);
     write_request(page, refusal, shortage);
-    write_verdict(page, shortage);
+    write_verdict(page, refusal, shortage);
     write_owners(page, owners);
-    write_advice(page, shortage, owners);
+    write_advice(page, refusal, shortage, owners);
+    kept = page.text().size();
+    write_pointers(page, owners);
     say("tidemark", page.text().substr(0, page.text().size() - 1));
   }
   recorder().failure({.block_class = static_cast<std::uint64_t>(refusal.block_class),
@@ -191,7 +228,7 @@ void report_refusal(const Refusal& refusal) {
                       .error = static_cast<std::uint64_t>(refusal.error),
                       .size_bytes = refusal.size_bytes,
                       .free_bytes = shortage.free_bytes},
-                     page.text());
+                     page.text().substr(0, kept));
 }
 
 }  // namespace tidemark::interpose

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/process/options.h"
 
+#include <array>
+
 #include "base/bytes.h"
 #include "base/env.h"
 
@@ -50,6 +52,15 @@ Result<Options> Options::from_environment() {
   TIDEMARK_TRY(options.summary, env_flag("TIDEMARK_SUMMARY", true));
   options.limit_bytes = limit.n;
   return options;
+}
+
+std::span<const std::string_view> known_variables() {
+  // The last ones are of the build and of its tests, whose programs are recorded too.
+  static constexpr std::array<std::string_view, 14> kKnown{
+      "TIDEMARK_OUT",  "TIDEMARK_MODE",       "TIDEMARK_LIMIT",  "TIDEMARK_STACKS",   "TIDEMARK_RING",
+      "TIDEMARK_NVTX", "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",  "TIDEMARK_RUN",      "TIDEMARK_RUN_LIST",
+      "TIDEMARK_JOBS", "TIDEMARK_SUMMARY",    "TIDEMARK_TESTED", "TIDEMARK_CUDA_ROOT"};
+  return kKnown;
 }
 
 std::string expand_path(const std::string& pattern, std::uint32_t pid) {

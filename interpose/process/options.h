@@ -2,7 +2,9 @@
 // What the environment asks for (DESIGN §5). Read once, at the first CUDA call.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "trace/format/layout.h"
@@ -26,6 +28,9 @@ struct Options {
 
   static Result<Options> from_environment();
 };
+
+// TIDEMARK_… that mean something to somebody. One that is misspelt would be a setting that silently is not there.
+std::span<const std::string_view> known_variables();
 
 // The pattern with %p for the process, %r for its rank and %% for a per cent sign.
 std::string expand_path(const std::string& pattern, std::uint32_t pid);

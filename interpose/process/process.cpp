@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/quietly.h"
 #include "interpose/process/facts.h"
 #include "interpose/real/driver.h"
@@ -53,8 +54,15 @@ void say_error(const Error& error) {
   tell_launcher(list == nullptr ? "" : list, "", error.what);
 }
 
+void name_unknown_variables() {
+  for (auto const& [name, meant] : unknown_variables(environ, "TIDEMARK_", known_variables()))
+    say("tidemark", name + " is not a variable of tidemark and has no effect" +
+                        (meant.empty() ? std::string() : " (meant: " + std::string(meant) + "?)"));
+}
+
 bool start() {
   keep_to_stderr();
+  name_unknown_variables();
   auto options = Options::from_environment();
   if (!options.ok()) {
     say_error(options.error());

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/bytes.h"
+#include "base/log.h"
 #include "base/quietly.h"
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
@@ -141,6 +143,10 @@ void Devices::meet(std::uint8_t device) {
     s.met.store(true, std::memory_order_release);
   }
   write_facts(device, use);
+  if (use.total_bytes != 0 && limit_bytes() > use.total_bytes)
+    say_once("limit", "tidemark",
+             "the limit of " + format_bytes({limit_bytes()}) + " is more than device " + std::to_string(device) +
+                 " has (" + format_bytes({use.total_bytes}) + "): it changes nothing");
   start_sampler();
 }
 

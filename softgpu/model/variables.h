@@ -3,18 +3,15 @@
 // is found here, with the name that was probably meant.
 #pragma once
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/nearest.h"
 
 namespace tidemark::softgpu {
 
 std::span<const std::string_view> known_variables();
 
-struct UnknownVariable {
-  std::string name;
-  std::string_view nearest;  // empty: it is like none
-};
 // environment: "NAME=value", a null pointer at the end, as environ.
 std::vector<UnknownVariable> unknown_variables(const char* const* environment);
 

@@ -68,8 +68,10 @@ class General(Cli):
     def test_wrong_usage_is_code_2(self):
         self.fails(2, says=["no command"])
         self.fails(2, "nonsense", says=["'nonsense'", "run, report"])
-        self.fails(2, "report")
-        self.fails(2, "report", "training.tide", "--nonsense")
+        self.fails(2, "reprot", says=["'reprot'", "meant: report? "])
+        self.fails(2, "report", says=["error: no traces (.tide) were given\n"])
+        self.fails(2, "report", "training.tide", "--nonsense", says=["error: not understood: --nonsense\n"])
+        self.fails(2, "report", "training.tide", "--layer", says=["error: --layer: GLOB is missing\n"])
         self.fails(2, "report", "training.tide", "--by", "size", says=["kind, layer, phase, step, stack"])
         self.fails(2, "report", "training.tide", "--format", "pdf")
         self.fails(2, "report", "training.tide", "--kind", "x", says=["parameter"])
@@ -107,7 +109,6 @@ class Reports(Cli):
         self.assertEqual(peak("--at", "0")["at"]["live_bytes"], 0)
         self.assertEqual(len(peak("--timeline", "17")["timeline"]), 17)
         self.assertEqual(peak("--device", "0")["peak"], whole["peak"])
-        self.assertEqual(peak("--device", "3")["peak"]["live_bytes"], 0)
         self.assertEqual(peak("--process", "4242")["peak"], whole["peak"])
 
     def test_several_traces(self):
@@ -116,7 +117,29 @@ class Reports(Cli):
         self.assertLess(text.index("oom.tide"), text.index("training.tide"))
         report = json.loads(self.succeeds("report", "training.tide", "oom.tide", "--format", "json"))
         self.assertEqual(report["highest"], "oom.tide")
-        self.fails(1, "report", "training.tide", "oom.tide", "--process", "1", says=["none of the traces"])
+
+    def test_several_traces_have_one_order_and_a_file_counts_once(self):
+        text = self.succeeds("report", "training.tide", "oom.tide", "./training.tide")
+        self.assertIn("2 processes", text)
+        heads = [line for line in text.splitlines() if line in ("training.tide", "oom.tide")]
+        self.assertEqual(heads, ["oom.tide", "training.tide"])
+
+    def test_what_a_trace_does_not_have_is_code_2(self):
+        self.fails(2, "report", "training.tide", "--step", "9", says=["no step 9", "0 to 4"])
+        self.fails(2, "report", "training.tide", "--device", "3", says=["no device 3", "device 0"])
+        self.fails(2, "report", "training.tide", "--layer", "nosuch", says=["'nosuch'", "features.conv1, "])
+        self.fails(2, "report", "training.tide", "--layer", "features", says=["'features.*'"])
+        self.fails(2, "report", "training.tide", "oom.tide", "--process", "1", says=["--process 1", "4242, 4242"])
+        self.fails(2, "report", "training.tide", "oom.tide", "--layer", "nosuch", says=["'nosuch'"])
+
+    def test_of_several_traces_those_that_have_it_are_shown(self):
+        done = self.run_it("report", "training.tide", "oom.tide", "--layer", "decoder.*")
+        self.assertEqual((done.returncode, done.stderr), (0, "note: training.tide: no layer matches 'decoder.*'\n"))
+        self.assertIn("oom.tide", done.stdout)
+
+    def test_an_instant_needs_a_unit_and_a_place_in_the_run(self):
+        self.fails(2, "report", "training.tide", "--at", "5", says=["needs its unit", "5s or 5ms; or step:5"])
+        self.fails(2, "report", "training.tide", "--at", "99s", says=["ends before", "49880us"])
 
     def test_what_is_no_trace_is_code_1(self):
         (self.folder / "empty").write_bytes(b"")
@@ -195,6 +218,11 @@ class Output(Cli):
         self.assertNotIn("\033[", self.on_a_terminal(NO_COLOR="1"))
         self.assertNotIn("\033[", self.on_a_terminal(TERM="dumb"))
         self.assertNotIn("\033[", self.succeeds("report", "oom.tide", env={"TERM": "xterm"}))
+
+    def test_columns_are_honoured_where_there_is_no_terminal(self):
+        for wanted, most in (("72", 72), ("140", 140), ("5", 60), ("many", 100)):
+            lines = self.succeeds("report", "training.tide", env={"COLUMNS": wanted}).splitlines()
+            self.assertEqual(max(len(line) for line in lines if not line.startswith("  tidemark ")), most)
 
     def test_without_a_utf8_locale_reports_are_ascii(self):
         self.assertTrue(self.succeeds("report", "oom.tide", env={"LC_ALL": "C"}).isascii())

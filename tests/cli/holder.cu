@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds twelve megabytes of device memory until a line comes in.
+// Holds twelve megabytes of device memory until a line comes in; one that begins with c is its end.
 #include <cuda_runtime.h>
 
+#include <csignal>
 #include <cstdio>
 
 int main() {
@@ -9,6 +10,6 @@ int main() {
   if (cudaMalloc(&block, 12 << 20) != cudaSuccess) return 1;
   std::puts("waiting");
   std::fflush(stdout);
-  std::getchar();
+  if (std::getchar() == 'c') std::raise(SIGSEGV);
   return cudaFree(block) == cudaSuccess ? 0 : 1;
 }

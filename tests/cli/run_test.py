@@ -324,6 +324,32 @@ class Traces(Run):
         self.assertIn("memory      310.00 MiB", done.stdout)
         self.assertEqual(self.report("run.tide")["oom"]["requested_bytes"], 4 << 20)
 
+    def test_a_limit_beyond_the_card_is_none(self):
+        done = self.run_it(*SOFT, "--limit", "100GiB", "-o", "run.tide", "--", SAMPLE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("the limit of 100.00 GiB is more than device 0 has (10.76 GiB): it changes nothing"), 1)
+        done = self.run_it("--device", "soft", "--memory", "310MiB", "--limit", "1GiB", "-o", "small.tide", "--", SAMPLE,
+                           env={"SOFTGPU_CONTEXT": "300MiB"})
+        self.assertIn("out of memory on device 0 (310.00 MiB)", done.stderr)
+
+    def test_a_limit_below_the_context_is_named_as_such(self):
+        done = self.run_it(*SOFT, "--limit", "100MiB", "-o", "run.tide", "--", SAMPLE)
+        self.assertIn("verdict   the limit is smaller than the context: 300.00 MiB of it", done.stderr)
+        self.assertIn("a larger limit", done.stderr)
+        self.assertEqual(self.report("run.tide")["devices"][0]["limit_bytes"], 100 << 20)
+
+    def test_a_program_that_crashes_is_said_to_have(self):
+        done = self.run_it(*SOFT, "-o", "run.tide", "--", HOLDER, input="crash\n")
+        self.assertEqual(done.returncode, 139, done.stderr)
+        self.assertIn("the program was ended by signal 11 (SIGSEGV)\n", done.stderr)
+        report = self.call("report", "run.tide").stdout
+        self.assertIn("The program was ended by signal 11 (SIGSEGV): this is the account", report)
+        self.assertNotIn("still runs", report)
+
+    def test_a_variable_that_means_nothing_is_named_once(self):
+        done = self.run_it(*SOFT, "-o", "run.tide", "--", SAMPLE, env={"TIDEMARK_LIMTI": "1GiB"})
+        self.assertEqual(done.stderr.count("TIDEMARK_LIMTI is not a variable of tidemark and has no effect (meant: TIDEMARK_LIMIT?)"), 1)
+
     def test_memory_and_dry_run_reach_the_device(self):
         done = self.run_it("--device", "soft:a100-80g", "--memory", "1GiB", "--dry-run", "-o", "run.tide", "--", SAMPLE, "--no-check")
         self.assertIn("memory      1024.00 MiB", done.stdout)
@@ -372,6 +398,8 @@ class Others(Run):
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertRegex(shown.stdout, r"device 0 +SoftGPU \(rtx2080ti-11g\)")
         self.assertRegex(shown.stdout, r"cli_holder +312\.00 MiB +12\.00 MiB")
+        self.assertIn(f" {self.folder}/run.tide\n", shown.stdout)
+        self.assertIn("allocations are of every class", shown.stdout)
 
     def test_top_without_anything_says_so(self):
         shown = self.call("top", "--once")

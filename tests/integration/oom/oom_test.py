@@ -42,6 +42,42 @@ class Oom(unittest.TestCase):
         self.assertEqual(report["oom"]["step"], 7)
         self.assertIn("verdict   shortage", report["oom"]["text"])
 
+    def test_names_cannot_steer_a_terminal_and_one_is_one(self):
+        said, _ = self.run_it("odd-names")
+        self.assertNotIn("\033", said)
+        self.assertNotIn("\a", said)
+        self.assertIn("(1 block)", said)
+        self.assertIn("  1 allocation failed for lack of memory\n", said)
+        summary = said[said.index("mode observe"):].splitlines()
+        self.assertLess(max(len(line) for line in summary if "tide" not in line), 110)
+
+    def test_an_unmarked_program_is_pointed_to_stacks_and_ranges(self):
+        said, report = self.run_it("fragmentation")
+        self.assertIn("tidemark run --stacks ..., then tidemark report --by stack", said)
+        self.assertIn("NVTX ranges, or tidemark_push", said)
+        self.assertNotIn("largest layers", said)
+        self.assertNotIn("tidemark report", report["oom"]["text"], "the report does not send to itself")
+        said, _ = self.run_it("fragmentation", "--stacks", "--force")
+        self.assertRegex(said, r"tidemark report \S+run\.tide --by stack")
+        said, _ = self.run_it("shortage", "--force")
+        self.assertNotIn("--stacks", said)
+
+    def test_of_a_storm_the_report_shows_what_was_explained(self):
+        _, report = self.run_it("storm")
+        self.assertIn("verdict   too large", report["oom"]["text"])
+        self.assertEqual(report["oom"]["count"], 10000)
+        text = subprocess.run([TIDEMARK, "report", "run.tide"], cwd=self.folder, text=True, capture_output=True, check=True).stdout
+        self.assertIn("10,000 failed allocations", text)
+        self.assertIn("verdict   too large", text)
+
+    def test_with_stacks_the_call_that_failed_is_named_without_the_systems_frames(self):
+        _, report = self.run_it("shortage", "--stacks")
+        for frames in (report["oom"]["frames"], report["oom"]["failures"][0]["frames"]):
+            self.assertIn("shortage()", frames[0])
+            self.assertTrue(frames[-1].startswith("main"), frames)
+        text = subprocess.run([TIDEMARK, "report", "run.tide"], cwd=self.folder, text=True, capture_output=True, check=True).stdout
+        self.assertRegex(text, r"asked for by\n +\(anonymous namespace\)::shortage\(\)")
+
     def test_bytes_in_pieces_are_fragmentation(self):
         said, _ = self.run_it("fragmentation")
         self.assertRegex(said, r"verdict +fragmentation: \d+\.\d+ GiB reserved but not in use")
@@ -55,7 +91,7 @@ class Oom(unittest.TestCase):
     def test_a_storm_is_reported_once_a_second_and_recorded_each_time(self):
         said, report = self.run_it("storm")
         self.assertLess(said.count("out of memory"), 20)
-        self.assertIn("10000 allocations failed", said)
+        self.assertIn("10,000 allocations failed", said)
 
     def test_a_limit_is_judged_like_a_card(self):
         said, _ = self.run_it("shortage", "--limit", "1GiB")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: oom_scenarios shortage|fragmentation|too-large|storm
+// usage: oom_scenarios shortage|fragmentation|too-large|odd-names|storm
 // Ways to run out of memory, each with the marks of a training program.
 #include <cuda_runtime.h>
 #include <tidemark/tidemark.h>
@@ -62,6 +62,18 @@ int too_large() {
   return say("cudaMalloc", cudaMalloc(&block, std::size_t{1} << 40));
 }
 
+// Layers that are called anything.
+int odd_names() {
+  tidemark_push(TIDEMARK_LAYER, "red\033[31m\a");
+  void* block = nullptr;
+  cudaMalloc(&block, kMiB);
+  tidemark_pop(TIDEMARK_LAYER);
+  tidemark_push(TIDEMARK_LAYER,
+                "a.name.that.is.longer.than.a.line.of.a.terminal.has.room.for.and.goes.on.and.on.until.it.ends");
+  cudaMalloc(&block, kMiB);
+  return say("cudaMalloc", cudaMalloc(&block, std::size_t{1} << 40));
+}
+
 // A program that tries again at once: ten thousand failures.
 int storm() {
   void* block = nullptr;
@@ -77,5 +89,6 @@ int main(int, char** arguments) {
   if (std::strcmp(what, "shortage") == 0) return shortage();
   if (std::strcmp(what, "fragmentation") == 0) return fragmentation();
   if (std::strcmp(what, "too-large") == 0) return too_large();
+  if (std::strcmp(what, "odd-names") == 0) return odd_names();
   return storm();
 }

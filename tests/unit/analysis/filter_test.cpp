@@ -51,7 +51,7 @@ TEST(Filter, CountsOnlyWhatMatches) {
   EXPECT_EQ(peak({.kind = Kind::Parameter}), 0u);
   EXPECT_EQ(peak({.phase = Phase::Backward}), 1536u);
   EXPECT_EQ(peak({.step = 7}), 1536u);
-  EXPECT_EQ(peak({.step = 0}), 0u) << "what came before the first step is of no step";
+  EXPECT_FALSE(ask(two_devices(), {.filter = {.step = 0}}).ok()) << "what came before the first step is of no step";
   EXPECT_EQ(peak({.device = 0}), 512u);
   EXPECT_EQ(peak({.phase = Phase::Forward, .device = 1}), 0u);
 }
@@ -81,6 +81,27 @@ TEST(Filter, DevicesHavePeaksOfTheirOwn) {
   auto const one = summary_of(two_devices(), {.filter = {.device = 1}});
   ASSERT_EQ(one.devices.size(), 1u);
   EXPECT_EQ(one.devices[0].number, 1u);
+}
+
+TEST(Filter, WhatATraceDoesNotHaveIsAnErrorThatSaysWhatItHas) {
+  TraceMaker t;
+  t.scope(1, 1, t.path("transformer.block.0"));
+  t.step(1, 2, 5);
+  t.alloc(1, 3, {.address = 0x1000, .size_bytes = 512});
+  auto const said = [&](const Filter& filter) {
+    auto const answer = ask(t, {.filter = filter});
+    if (answer.ok()) return std::string("ok");
+    EXPECT_EQ(answer.error().code, Errc::InvalidArgument);
+    return answer.error().what.substr(answer.error().what.find(": ") + 2) + "; " + answer.error().hint;
+  };
+  EXPECT_EQ(said({.step = 9}), "no step 9; the trace has steps 5 to 5");
+  EXPECT_EQ(said({.device = 3}), "no device 3; the trace has device 0");
+  EXPECT_EQ(said({.layer = "nosuch"}),
+            "no layer matches 'nosuch'; the trace has transformer.block.0; * stands for any text");
+  EXPECT_EQ(said({.layer = "transformer"}),
+            "no layer matches 'transformer'; for the layers inside it write 'transformer.*'");
+  EXPECT_EQ(said({.layer = "transformer.*", .step = 5, .device = 0}), "ok");
+  EXPECT_EQ(said({.kind = Kind::Gradient}), "ok") << "there could have been one: none is an answer";
 }
 
 }  // namespace

@@ -140,6 +140,22 @@ TEST(JsonReport, ShowsAFailure) {
   EXPECT_EQ(r["oom"]["count"], 1);
 }
 
+TEST(JsonReport, OfManyFailuresTheLastHasTheLastText) {
+  TraceMaker t;
+  t.use_stack(1, t.stack({0x1000}));
+  t.failure(1, 1, {.size_bytes = 1, .text = t.string("first")});
+  t.failure(1, 2, {.size_bytes = 2, .text = t.string("second")});
+  t.failure(1, 3, {.size_bytes = 3});
+  json const oom = json::parse(json_report(summary_of(t, {.named_failures = 1}), {}))["oom"];
+  EXPECT_EQ(oom["requested_bytes"], 3);
+  EXPECT_EQ(oom["text"], "second");
+  EXPECT_EQ(oom["text_time_ns"], 2);
+  EXPECT_EQ(oom["count"], 3);
+  EXPECT_EQ(oom["failures"][2]["text"], "");
+  EXPECT_EQ(oom["frames"].size(), 1u);
+  EXPECT_EQ(oom["failures"][0]["frames"], oom["frames"]);
+}
+
 TEST(JsonReport, ListsAreCutWhereThatIsAskedFor) {
   json const r = report("training", {.largest_blocks = 2}, {.top = 2});
   EXPECT_EQ(r["peak"]["by_layer"].size(), 2u);
