@@ -78,10 +78,12 @@ void write_largest(Page& page, const Anatomy& a, std::string_view when) {
   make_room(all, page.options().width);
   page.heading("Largest blocks", when);
   std::vector<Column> columns;
+  columns.reserve(all.size());
   for (Property const& p : all) columns.push_back(p.column);
   Table table(page, columns);
   for (std::size_t i = 0; i < a.largest.size(); ++i) {
     std::vector<std::string> cells;
+    cells.reserve(all.size());
     for (Property const& p : all) cells.push_back(p.cells[i]);
     table.row(std::move(cells));
   }

@@ -56,7 +56,8 @@ void Page::line(std::string_view text, std::size_t hang, Ink ink) {
       if (length == 0)
         while (length < text.size() && (columns(text.substr(0, length)) < room)) ++length;
     }
-    raw(std::string(indent, ' ') + in(ink, text.substr(0, length)));
+    std::string_view const words = text.substr(0, length);
+    raw(std::string(indent, ' ') + in(ink, words.substr(0, words.find_last_not_of(' ') + 1)));
     text.remove_prefix(length);
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     indent = std::min(hang, o_.width / 2);

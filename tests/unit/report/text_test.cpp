@@ -161,10 +161,13 @@ TEST(TextReport, ThePostMortemKeepsItsShapeWhereItIsWrappedAndIsShortBesideAFilt
   t.alloc(1, 2, {.address = 0x1000, .size_bytes = 512});
   std::string const words = "many words that do not fit into a line of sixty columns by themselves";
   t.failure(1, 3,
-            {.size_bytes = 1, .text = t.string("page\n  verdict   " + words + "\n  what to try\n    - " + words)});
+            {.size_bytes = 1,
+             .text = t.string("page\n  verdict   " + words + "\n  what to try\n    - " + words +
+                              "\n    1.00 MiB  50.0 %  " + std::string(50, 'x'))});
   std::string const text = text_report(summary_of(t), {.width = 60});
   EXPECT_TRUE(has(text, "\n    verdict   many words that do not fit into a line of\n              sixty columns"))
       << text;
+  expect_fits(text, {.width = 60});
   EXPECT_TRUE(has(text, "\n      - many words that do not fit into a line of sixty\n        columns")) << text;
   std::string const filtered = text_report(summary_of(t, {.filter = {.layer = "a"}}), {});
   EXPECT_TRUE(has(filtered, "verdict   many")) << filtered;
