@@ -136,7 +136,10 @@ void compare(const std::string& self, const char* question, const std::string& f
   }
   std::printf(",\n  \"%s\": {\"bare_ns\": %.1f, \"recorded_ns\": %.1f, \"ratio\": ", question, bare, preloaded);
   // A mark is nothing at all in a bare program, and JSON knows no infinity.
-  std::printf(bare < 0.05 ? "null}" : "%.3f}", preloaded / bare);
+  if (bare < 0.05)
+    std::printf("null}");
+  else
+    std::printf("%.3f}", preloaded / bare);
   std::fflush(stdout);
 }
 
