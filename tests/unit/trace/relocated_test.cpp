@@ -58,10 +58,7 @@ class RelocatedTrace : public testing::Test {
   ~RelocatedTrace() override { told = {}; }
 
   File& make(const std::string& name) {
-    File& file = *new File;  // mapped until the process ends
-    auto const made = file.create({.path = home.file(name), .fallback_folder = memory.file("")});
-    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().what);
-    return file;
+    return make_file({.path = home.file(name), .fallback_folder = memory.file("")});
   }
   std::size_t files_in(const Folder& folder) const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder.file("")), fs::directory_iterator()));
