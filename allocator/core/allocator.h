@@ -88,7 +88,8 @@ class Allocator {
 
   // --- streams (streams.cpp tells the rules) ---
   DomainId add_stream(StreamHandle handle) { return streams_.add(handle); }
-  void remove_stream(DomainId stream);  // before the driver destroys it
+  void remove_stream(DomainId stream);   // before the driver destroys it
+  void stream_is_gone(DomainId stream);  // it has ended with its context, and its work with it
   void before_submission(DomainId stream) {
     if (!streams_.is_used(stream)) [[unlikely]]
       use_first_time(stream);
@@ -120,6 +121,8 @@ class Allocator {
   bool harvest();
   // All magazines and caches into the arena.
   void merge_everything();
+  // Who may use the memory has changed: the driver is told for all that is mapped.
+  Status renew_access();
 
   struct Block {
     std::uint64_t address = 0;
@@ -129,6 +132,8 @@ class Allocator {
   };
   // A live block that begins at this address. For the thread that owns it: another may free it meanwhile.
   bool describe(std::uint64_t address, Block* block) const;
+  // A live block in which this address lies.
+  bool describe_around(std::uint64_t address, Block* block) const;
   Statistics statistics() const;
   std::uint64_t magazine_bytes();  // in all threads; stops them for a moment
   OutOfMemory last_failure() const;
@@ -214,6 +219,7 @@ class Allocator {
   Record* pop_cached(DomainId domain, Granules granules);
   void refill(DomainId domain, Granules granules, std::span<Record*> blocks);
   void count_behind(const Record& block, bool allocation);
+  static bool is_live(const Record* record, Block* block);
 
   // threads.cpp
   ThreadCache* attach_thread();
@@ -251,6 +257,8 @@ class Allocator {
   // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
   void use_first_time(DomainId stream);
   void become_multi();
+  void merge_ended(DomainId stream);
+  void mark_sole();
   void hold(Record& block, DomainId domain);
   void join_capture(Record& block);
   Capture* capture_of(CaptureId id);

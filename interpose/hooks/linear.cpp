@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear device memory, pitched and managed memory; whatever cuMemFree ends.
 #include "interpose/hooks/hook.h"
+#include "interpose/serve/serve.h"
 
 using namespace tidemark::interpose;
 using tidemark::trace::Class;
 using tidemark::trace::Space;
 
 TIDEMARK_HOOK(cuMemAlloc_v2)(CUdeviceptr* out, size_t bytes) {
+  if (serve::allocate(out, bytes)) return CUDA_SUCCESS;
   return allocate(
       {.call = "cuMemAlloc", .size_bytes = bytes, .undo = undo_memory},
       [&] { return call(&Driver::cuMemAlloc_v2, out, bytes); },
@@ -30,5 +32,7 @@ TIDEMARK_HOOK(cuMemAllocManaged)(CUdeviceptr* out, size_t bytes, unsigned int fl
 }
 
 TIDEMARK_HOOK(cuMemFree_v2)(CUdeviceptr block) {
+  CUresult result = CUDA_SUCCESS;
+  if (serve::free(block, &result)) return result;
   return release(Space::Memory, block, nullptr, [&] { return call(&Driver::cuMemFree_v2, block); });
 }

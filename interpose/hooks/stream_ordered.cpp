@@ -4,6 +4,8 @@
 #include "interpose/hooks/graph_memory.h"
 #include "interpose/hooks/hook.h"
 #include "interpose/record/pools.h"
+#include "interpose/serve/pools.h"
+#include "interpose/serve/serve.h"
 
 using namespace tidemark::interpose;
 using tidemark::trace::Class;
@@ -37,6 +39,9 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
     expect_graph_memory();
     return real();
   }
+  if (pool == nullptr && serve::default_pool_is_served() &&
+      serve::allocate_ordered(out, bytes, order::stream_of(stream, ask == kPerThread)))
+    return CUDA_SUCCESS;
   int where = -1;
   if (ready()) shield([&] { where = pool != nullptr ? pools().device_of(number(pool)) : device_of_stream(stream); });
   return allocate({.call = name,
@@ -52,6 +57,8 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
 template <class Real>
 CUresult release_ordered(IsCapturing ask, CUdeviceptr block, CUstream stream, Real real) {
   if (capturing(ask, stream)) return real();
+  CUresult result = CUDA_SUCCESS;
+  if (serve::free_ordered(block, order::stream_of(stream, ask == kPerThread), &result)) return result;
   devices().expect_moves();  // whatever it is that is freed, it may be gone later than now
   return release(Space::Memory, block, stream, real);
 }
@@ -96,6 +103,7 @@ TIDEMARK_HOOK(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps* properti
 }
 // A pool gives back what it holds and no block is in.
 TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
+  serve::trim_pool(pool, keep_bytes);
   return sampled(call(&Driver::cuMemPoolTrimTo, pool, keep_bytes));
 }
 TIDEMARK_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) {

@@ -53,10 +53,7 @@ bool goes_to_default_stream(Work work) {
 }
 
 Stream stream_of(const Entry& entry, std::uint64_t handle) {
-  // The numbers behind CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, the same in both libraries.
-  if (handle == 1 || (handle == 0 && !entry.per_thread)) return {.kind = Stream::Kind::Legacy};
-  if (handle == 2 || handle == 0) return {.kind = Stream::Kind::PerThread};
-  return {.kind = Stream::Kind::Handle, .handle = handle};
+  return order::stream_of(reinterpret_cast<const void*>(handle), entry.per_thread);
 }
 
 void tell(const Entry& entry, const Arguments& arguments, Listener listener) {
@@ -116,6 +113,14 @@ void open(std::size_t number) {
 }
 
 }  // namespace
+
+Stream stream_of(const void* handle, bool per_thread) {
+  auto const number = reinterpret_cast<std::uint64_t>(handle);
+  // The numbers behind CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, the same in both libraries.
+  if (number == 1 || (number == 0 && !per_thread)) return {.kind = Stream::Kind::Legacy};
+  if (number == 2 || number == 0) return {.kind = Stream::Kind::PerThread};
+  return {.kind = Stream::Kind::Handle, .handle = number};
+}
 
 void listen(Listener listener, Layers layers) {
   std::scoped_lock const guard(changing);

@@ -60,6 +60,9 @@ struct Stream {
   bool operator==(const Stream&) const = default;
 };
 
+// The stream that a call of the driver means; `per_thread`: it is a twin for which 0 means the thread's own.
+Stream stream_of(const void* handle, bool per_thread);
+
 // Told once for each stream that a call names.
 struct Submission {
   const Entry& entry;
