@@ -97,6 +97,8 @@ class Allocator {
   }
   // On the same thread, before it calls anything else here.
   void after_submission(DomainId stream) { streams_.confirm_submission(stream); }
+  // Work may wait for the host: nobody waits for it here, but as the driver's own free would have.
+  void host_may_hold_work() { host_holds_.store(true, std::memory_order_relaxed); }
   // A client may submit work without our seeing it.
   void expect_unseen_submissions();
   Streams& streams() { return streams_; }
@@ -247,6 +249,8 @@ class Allocator {
   Record* take_behind_a_wait(const Want& want);
   Record* wait_and_take(const Want& want);
   Record* synchronize_and_take(const Want& want);
+  bool wait_for_some();
+  bool wait_for_all();
   void merge_cache(DomainId domain);
   void remember_failure(const Want& want);
 
@@ -271,6 +275,7 @@ class Allocator {
   std::uint64_t serial_ = 0;
   std::atomic<std::uint32_t> mode_{0};
   std::atomic<DomainId> sole_{DomainId::Shared};  // the first stream that was used
+  std::atomic<bool> host_holds_{false};
   Arena arena_;
   Streams streams_;
   PendingFrees pending_;

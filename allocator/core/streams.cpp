@@ -203,16 +203,21 @@ bool Streams::wait_for_one() {
   return waited;
 }
 
+Status Streams::wait_for(const Mark& mark) {
+  Pending last{};
+  // None pending: another thread has seen it pass, or only synchronize() can tell.
+  if (passed(mark)) return Status::Ok;
+  if (!find_pending(mark.stream, mark.number, &last)) return passed(mark) ? Status::Ok : Status::Failed;
+  if (Status const status = upstream_.wait(last.event); status != Status::Ok) return status;
+  waits_.fetch_add(1, std::memory_order_relaxed);
+  finish(at(mark.stream), last);
+  return Status::Ok;
+}
+
 Status Streams::wait_for_end(DomainId stream) {
   Mark end;
   if (Status const status = mark(stream, &end); status != Status::Ok) return status;
-  Pending last{};
-  // None pending: another thread has seen it pass.
-  if (passed(end) || !find_pending(stream, end.number, &last)) return Status::Ok;
-  if (Status const status = upstream_.wait(last.event); status != Status::Ok) return status;
-  waits_.fetch_add(1, std::memory_order_relaxed);
-  finish(at(stream), last);
-  return Status::Ok;
+  return wait_for(end);
 }
 
 Status Streams::synchronize() {

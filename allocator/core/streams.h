@@ -76,6 +76,8 @@ class Streams {
   bool poll();
   // Waits for the oldest event of one stream. False: there is none to wait for.
   bool wait_for_one();
+  // Waits until a mark is passed.
+  Status wait_for(const Mark& mark);
   // Waits for all that the stream has now.
   Status wait_for_end(DomainId stream);
   Status synchronize();

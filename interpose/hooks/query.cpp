@@ -27,7 +27,7 @@ void correct(Bytes* free, Bytes* total) {
   Place const place = current_place();
   if (call(&Driver::cuMemGetInfo_v2, &free_bytes, &total_bytes) != CUDA_SUCCESS || place.context == 0) return;
   devices().meet(place.device);
-  std::uint64_t const cached = serve::returnable_bytes();
+  std::uint64_t const cached = serve::returnable_bytes(place.device);
   Capacity const real{.free_bytes = free_bytes + cached, .total_bytes = total_bytes};
   Capacity const seen = limit_bytes() == 0 ? real : limited(real, devices().measure(place.device) - cached);
   constexpr std::uint64_t kMost = std::numeric_limits<Bytes>::max();

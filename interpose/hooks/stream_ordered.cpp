@@ -106,9 +106,39 @@ TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
   serve::trim_pool(pool, keep_bytes);
   return sampled(call(&Driver::cuMemPoolTrimTo, pool, keep_bytes));
 }
+// Where it was a device's current one, the default pool is that again.
 TIDEMARK_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) {
   if (ready()) shield([&] { pools().ended(number(pool)); });
-  return sampled(call(&Driver::cuMemPoolDestroy, pool));
+  CUresult const result = sampled(call(&Driver::cuMemPoolDestroy, pool));
+  if (result == CUDA_SUCCESS) shield([] { serve::pools_changed(); });
+  return result;
+}
+TIDEMARK_HOOK(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool pool) {
+  CUresult const result = call(&Driver::cuDeviceSetMemPool, device, pool);
+  if (result == CUDA_SUCCESS && ready()) shield([] { serve::pools_changed(); });
+  return result;
+}
+TIDEMARK_HOOK(cuMemSetMemPool)(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  CUresult const result = call(&Driver::cuMemSetMemPool, location, type, pool);
+  if (result == CUDA_SUCCESS && ready()) shield([] { serve::pools_changed(); });
+  return result;
+}
+// Served blocks cannot follow what is set for peers: from here on the pool is the driver's alone.
+TIDEMARK_HOOK(cuMemPoolSetAccess)(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
+  CUresult const result = call(&Driver::cuMemPoolSetAccess, pool, access, count);
+  if (result == CUDA_SUCCESS && ready()) shield([&] { serve::pool_is_special(pool); });
+  return result;
+}
+
+TIDEMARK_HOOK(cuMemPoolGetAttribute)(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  CUresult const result = call(&Driver::cuMemPoolGetAttribute, pool, attribute, value);
+  if (result == CUDA_SUCCESS && recording()) shield([&] { serve::correct_attribute(pool, attribute, value); });
+  return result;
+}
+TIDEMARK_HOOK(cuMemPoolSetAttribute)(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  CUresult const result = call(&Driver::cuMemPoolSetAttribute, pool, attribute, value);
+  if (result == CUDA_SUCCESS && recording()) shield([&] { serve::reset_attribute(pool, attribute); });
+  return result;
 }
 
 TIDEMARK_HOOK(cuMemPoolImportPointer)(CUdeviceptr* out, CUmemoryPool pool, CUmemPoolPtrExportData* data) {

@@ -30,6 +30,7 @@ constexpr std::size_t kDoorBytes = 32;  // as order.S lays them out
 constinit std::array<std::atomic<void*>, kCount> reals{};
 constinit std::atomic<Listener> the_listener{nullptr};
 constinit std::atomic<Layers> the_layers{Layers::Driver};
+constinit std::atomic<Guard> the_guard{nullptr};
 constinit std::atomic<std::uint64_t> untold{0};
 constinit std::atomic<const char*> unknown{nullptr};
 constinit SpinLock changing;  // where doors lead
@@ -45,6 +46,16 @@ Listener heard_by(Library library) {
 // Where neither the library nor a stand-in has the function. In every library 801 means "not supported".
 int missing() {
   return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+int refuse() {
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+bool is_refused(const Entry& entry, const Arguments& arguments) {
+  if (entry.library != Library::Driver || (entry.work != Work::Copy && entry.work != Work::Fill)) return false;
+  Guard const guard = the_guard.load(std::memory_order_acquire);
+  return guard != nullptr && !guard(entry, arguments);
 }
 
 // Work without a stream goes to the default one; the rest concerns none.
@@ -132,6 +143,10 @@ void listen(Listener listener, Layers layers) {
   }
 }
 
+void set_guard(Guard guard) {
+  the_guard.store(guard, std::memory_order_release);
+}
+
 bool wanted(Library library) {
   return heard_by(library) != nullptr;
 }
@@ -173,8 +188,13 @@ extern "C" __attribute__((visibility("hidden"))) void* tidemark_order_enter(std:
   using namespace order;
   Entry const& entry = kEntries[number];
   if (Listener const listener = heard_by(entry.library)) {
-    if (!shield([&] { tell(entry, *arguments, listener); })) untold.fetch_add(1);
-    return resolve(number);
+    bool refused = false;
+    bool const told = shield([&] {
+      refused = is_refused(entry, *arguments);
+      if (!refused) tell(entry, *arguments, listener);
+    });
+    if (!told) untold.fetch_add(1);
+    return refused ? reinterpret_cast<void*>(&refuse) : resolve(number);
   }
   void* const real = resolve(number);
   shield([&] { open(number); });

@@ -71,6 +71,10 @@ struct Submission {
 };
 
 using Listener = void (*)(const Submission&);
+// Whether a copy or a fill may go to the driver at all. Asked where somebody listens, before he is told; what is
+// refused is an invalid value to the program.
+using Guard = bool (*)(const Entry&, const Arguments&);
+void set_guard(Guard guard);
 enum class Layers : std::uint8_t { Driver, DriverAndRuntime };
 
 // One at a time; null for nobody. A call under way on another thread may still be told to the one before.

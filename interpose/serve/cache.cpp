@@ -24,6 +24,8 @@ constinit std::array<std::atomic<std::uint64_t>, kMostContexts> detail::contexts
 namespace {
 
 constinit SpinLock making;
+// How often the driver is asked whether the context still works: about a thousand times a second on any machine.
+constexpr std::uint64_t kCheckTicks = 1 << 21;
 
 std::uint32_t number_of(std::uint64_t context) {
   for (std::uint32_t i = 0; i < kMostContexts; ++i) {
@@ -103,7 +105,7 @@ Cache* cache_here() {
   look_for_frameworks();
   if (!serving()) return nullptr;
   Place const place = current_place();
-  if (place.context != at.context) return nullptr;
+  if (place.context != at.context || is_sticky(call(&Driver::cuStreamQuery, CUstream{nullptr}))) return nullptr;
   devices().meet(place.device);
   std::scoped_lock const guard(making);
   Cache* cache = find(at.context);
@@ -146,7 +148,7 @@ void end_context(std::uint64_t context) {
     // What is given back now needs no context; what only a context could give back went with it.
     cache->upstream.move_to(nullptr);
     free_blocks_of(context);
-    cache->allocator->give_back(~std::uint64_t{0});
+    cache->allocator->give_back(kEverything);
     cache->context.store(0, std::memory_order_release);
   }
   new_epoch();
@@ -183,6 +185,15 @@ bool is_sticky(CUresult result) {
     case CUDA_ERROR_EXTERNAL_DEVICE: return true;
     default: return false;
   }
+}
+
+bool is_well(Cache& cache) {
+  if (cache.sick.load(std::memory_order_relaxed)) return false;
+  std::uint64_t const now = recorder().file().clock().now();
+  if (now - cache.checked_ticks.load(std::memory_order_relaxed) < kCheckTicks) return true;
+  cache.checked_ticks.store(now, std::memory_order_relaxed);
+  if (is_sticky(call(&Driver::cuStreamQuery, CUstream{nullptr}))) cache.sick.store(true, std::memory_order_relaxed);
+  return !cache.sick.load(std::memory_order_relaxed);
 }
 
 void saw_result(CUresult result) {

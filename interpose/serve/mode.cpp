@@ -6,6 +6,7 @@
 #include "interpose/process/process.h"
 #include "interpose/record/recorder.h"
 #include "interpose/serve/objects.h"
+#include "interpose/serve/serve.h"
 #include "interpose/serve/streams.h"
 
 namespace tidemark::interpose::serve {
@@ -21,7 +22,9 @@ constinit std::atomic<std::uint64_t> objects_seen{0};
 
 void expect() {
   if (expected.exchange(true, std::memory_order_acq_rel)) return;
-  if (decide(mode_in_environment()).mode == trace::Mode::Cache) order::listen(&on_work);
+  if (decide(mode_in_environment()).mode != trace::Mode::Cache) return;
+  order::set_guard(&is_within_blocks);
+  order::listen(&on_work);
 }
 
 Decision decide(ModeChoice choice) {

@@ -41,14 +41,20 @@ void for_each_cache_of(CUmemoryPool pool, F f) {
 }  // namespace
 
 bool default_pool_is_served() {
-  if (!has_caches()) return true;  // the first block decides
-  Cache* const cache = here().cache;
-  return cache == nullptr || (!special[cache->device].load(std::memory_order_relaxed) &&
-                              !elsewhere[cache->device].load(std::memory_order_relaxed));
+  Place const place = current_place();
+  return place.context != 0 && !special[place.device].load(std::memory_order_relaxed) &&
+         !elsewhere[place.device].load(std::memory_order_relaxed);
 }
 
-void pool_changed(CUdevice device, bool is_default) {
-  elsewhere[at(device)].store(!is_default, std::memory_order_relaxed);
+void pools_changed() {
+  int count = 0;
+  call(&Driver::cuDeviceGetCount, &count);
+  for (CUdevice device = 0; device < count; ++device) {
+    CUmemoryPool current = nullptr, standard = nullptr;
+    call(&Driver::cuDeviceGetMemPool, &current, device);
+    call(&Driver::cuDeviceGetDefaultMemPool, &standard, device);
+    elsewhere[at(device)].store(current != standard, std::memory_order_relaxed);
+  }
 }
 
 void pool_is_special(CUmemoryPool pool) {

@@ -11,8 +11,9 @@ namespace tidemark::interpose::serve {
 
 // Whether memory in a stream's order on the current device would come from its default pool, as far as that is ours.
 bool default_pool_is_served();
-// The program has chosen a device's pool, or has changed what only the driver's own blocks could follow.
-void pool_changed(CUdevice device, bool is_default);
+// The current pool of some device may be another one now.
+void pools_changed();
+// What was set only the driver's own blocks could follow.
 void pool_is_special(CUmemoryPool pool);
 
 void trim_pool(CUmemoryPool pool, std::size_t keep_bytes);

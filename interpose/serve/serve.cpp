@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/serve/serve.h"
 
+#include <algorithm>
+
 #include "base/quietly.h"
+#include "interpose/order/ranges.h"
 #include "interpose/process/process.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/recorder.h"
@@ -72,7 +75,7 @@ bool allocate_in(Cache& cache, CUdeviceptr* out, std::size_t bytes, KnownStream*
 Cache* may_serve() {
   if (this_thread().not_served || capturing()) return nullptr;
   Cache* const cache = cache_here();
-  return cache == nullptr || cache->sick.load(std::memory_order_relaxed) ? nullptr : cache;
+  return cache != nullptr && is_well(*cache) ? cache : nullptr;
 }
 
 // The driver's own free waits for the device. A program can tell where it looks at memory that both see.
@@ -191,7 +194,7 @@ bool relieve(std::uint8_t device, std::uint64_t wanted_bytes) {
 
 void empty_caches() {
   if (!has_caches() || is_forked() || capturing()) return;
-  for_each_cache([](Cache& cache) { cache.allocator->give_back(~std::uint64_t{0}); });
+  for_each_cache([](Cache& cache) { cache.allocator->give_back(kEverything); });
 }
 
 Found find_block(std::uint64_t address, Block* block) {
@@ -213,13 +216,31 @@ Found find_block(std::uint64_t address, Block* block) {
   return Found::Live;
 }
 
+bool is_within_blocks(const order::Entry& entry, const order::Arguments& arguments) {
+  if (!has_caches()) return true;
+  order::Ranges const named = order::ranges_of(entry, arguments);
+  for (std::size_t i = 0; i < named.count; ++i) {
+    order::Range const& range = named.ranges[i];
+    Cache* const cache = owner_of(range.address);
+    allocator::Allocator::Block block;
+    if (cache == nullptr) continue;
+    if (!cache->allocator->describe_around(range.address, &block) ||
+        range.bytes > block.requested_bytes - std::min(block.requested_bytes, range.address - block.address))
+      return false;
+  }
+  return true;
+}
+
 bool is_ours(std::uint64_t address) {
   return has_caches() && !is_forked() && owner_of(address) != nullptr;
 }
 
-std::uint64_t returnable_bytes() {
-  Cache* const cache = has_caches() ? here().cache : nullptr;
-  return cache == nullptr ? 0 : cache->allocator->arena().returnable_bytes();
+std::uint64_t returnable_bytes(std::uint8_t device) {
+  std::uint64_t bytes = 0;
+  for_each_cache([&](Cache& cache) {
+    if (cache.device == device) bytes += cache.allocator->arena().returnable_bytes();
+  });
+  return bytes;
 }
 
 void write_statistics() {

@@ -34,11 +34,13 @@ struct Block {
 };
 enum class Found : std::uint8_t { NotOurs, Free, Live };
 Found find_block(std::uint64_t address, Block* block);
+// Whether what a copy or a fill names is, as far as it is ours, inside of live blocks: the driver sees only mappings.
+bool is_within_blocks(const order::Entry& entry, const order::Arguments& arguments);
 // Whether an address belongs to the allocator, in whatever state.
 bool is_ours(std::uint64_t address);
 
-// What the current context's cache could give back.
-std::uint64_t returnable_bytes();
+// What caches of a device could give back.
+std::uint64_t returnable_bytes(std::uint8_t device);
 // An error of the device's that no context survives, in either library's numbers.
 bool is_sticky(CUresult result);
 // Facts about the caches, for the trace.

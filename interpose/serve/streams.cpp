@@ -116,6 +116,12 @@ bool is_destruction(const order::Entry& entry) {
   return strncmp(entry.name, "cuStreamDestroy", 15) == 0;
 }
 
+// Host functions, and streams that wait for a value in memory.
+bool may_wait_for_host(const order::Entry& entry) {
+  return entry.work == Work::Host || entry.work == Work::Graph ||
+         (entry.work == Work::Stream && strncmp(entry.name, "cuStreamWaitEvent", 17) != 0);
+}
+
 // Work of which nobody was told, and functions that may submit it unseen: no stream is known to be idle any more.
 void heed_unseen() {
   std::uint64_t const untold = order::untold_calls();
@@ -212,6 +218,8 @@ void on_work(const order::Submission& work) {
   if (work.entry.work == Work::Stream && is_destruction(work.entry)) return forget_stream(work.stream.handle);
   KnownStream* const stream = known_stream(work.stream);
   if (stream == nullptr || (capturing() && is_being_captured(*stream))) return;
+  if (may_wait_for_host(work.entry))
+    for_each_cache([](Cache& cache) { cache.allocator->host_may_hold_work(); });
   submit(*stream);
 }
 
