@@ -94,6 +94,7 @@ template <class Real>
 CUresult make(CUcontext* out, CUdevice device, Real real) {
   if (ready()) shield([&] { devices().begin_overhead(number(device)); });
   CUresult const result = real();
+  serve::leave_here();
   if (result != CUDA_SUCCESS || !ready()) return result;
   shield([&] {
     MadeContext const made{.overhead_bytes = overhead_of_new(number(device)), .device = number(device)};
@@ -114,6 +115,7 @@ CUresult end(CUcontext context, bool counts, Real real) {
   std::uint64_t ticks = 0;
   shield([&] { ticks = now(); });
   CUresult const result = real();
+  serve::leave_here();  // where it was the current one, another is now
   if (result != CUDA_SUCCESS || (counts && !is_gone(context))) return result;
   shield([&] {
     if (serve::has_caches()) serve::context_ended(number(context));

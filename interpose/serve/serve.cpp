@@ -10,6 +10,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
+#include "interpose/serve/checker.h"
 #include "interpose/serve/mode.h"
 #include "interpose/serve/streams.h"
 
@@ -20,27 +21,6 @@ using allocator::DomainId;
 using allocator::Freed;
 using allocator::Status;
 
-// The software device's checker sees blocks inside of mappings only if it is told of them.
-struct Checker {
-  using Range = void (*)(const void*, std::size_t, std::uint64_t);
-  using RangeInOrder = void (*)(const void*, std::size_t, std::uint64_t, void*);
-  Range at_once = nullptr;
-  RangeInOrder in_order = nullptr;
-};
-const Checker& checker() {
-  static Checker const found{reinterpret_cast<Checker::Range>(driver_symbol("softgpu_range")),
-                             reinterpret_cast<Checker::RangeInOrder>(driver_symbol("softgpu_range_async"))};
-  return found;
-}
-void tell_checker(std::uint64_t address, std::uint64_t bytes, std::uint64_t generation, const KnownStream* stream) {
-  const Checker& c = checker();
-  if (c.at_once == nullptr) return;
-  const void* const at = reinterpret_cast<const void*>(address);
-  if (stream == nullptr)
-    c.at_once(at, bytes, generation);
-  else
-    c.in_order(at, bytes, generation, stream->cuda.stream);
-}
 
 // A child that was forked after the first CUDA call has none of its parent's memory.
 bool is_forked() {
@@ -54,7 +34,7 @@ bool allocate_in(Cache& cache, CUdeviceptr* out, std::size_t bytes, KnownStream*
   if (cache.allocator->allocate({.bytes = bytes, .domain = domain}, &address) != Status::Ok) return false;
   allocator::Allocator::Block block;
   cache.allocator->describe(address, &block);
-  tell_checker(address, bytes, block.generation, stream);
+  tell_checker_served(address, bytes, stream);
   if (stream != nullptr) {
     std::uint64_t const now = cache.ordered_bytes.fetch_add(block.rounded_bytes) + block.rounded_bytes;
     for (std::uint64_t most = cache.most_ordered_bytes.load(); most < now;)
@@ -110,7 +90,9 @@ CUresult free_in(Cache& cache, CUdeviceptr address, KnownStream* stream) {
     }
   }
   Leaving const leaving = recording() ? recorder().leave(trace::Space::Memory, address) : Leaving{};
-  tell_checker(address, block.requested_bytes, 0, stream);
+  // What work under way may still use is free when that is done: then it is handed out again, and that is told.
+  if (stream != nullptr || cache.allocator->streams().idle())
+    tell_checker_freed(address, block.requested_bytes, stream);
   DomainId const domain = stream == nullptr ? DomainId::Shared : domain_of(*stream, cache);
   // Of two threads that free the same block, the one that is told so need not be the one that records it.
   bool const freed = cache.allocator->free_in(address, domain) == Freed::Yes;
