@@ -30,6 +30,8 @@ struct Options {
   bool stitch = true;                // move whole free frames before making new ones
   bool insert_waits = true;          // a stream may be made to wait for another one's memory
   bool sub_allocate = true;          // false: every block is the driver's own (for checkers that look at block bounds)
+  bool wait_at_second = false;       // the first stream ends its work before a second begins (for checkers that are told
+                                     // of blocks, and cannot be told in whose order everybody's are)
   unsigned magazine_permille = 10;   // of the limit, in all magazines together
   std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
 };
@@ -102,6 +104,11 @@ class Allocator {
   // A client may submit work without our seeing it.
   void expect_unseen_submissions();
   Streams& streams() { return streams_; }
+  // The only stream that was used so far, in whose order everything is; Shared: there is none, or there are several.
+  DomainId only_stream() const {
+    return (mode_.load(std::memory_order_acquire) & kMulti) == 0 ? sole_.load(std::memory_order_acquire)
+                                                                 : DomainId::Shared;
+  }
 
   // --- graph capture ---
   using CaptureId = std::uint32_t;

@@ -13,7 +13,10 @@ void Allocator::use_first_time(DomainId stream) {
   if (sole == DomainId::Shared) {
     sole_.store(stream, std::memory_order_release);
   } else {
-    if ((mode_.load(std::memory_order_relaxed) & kMulti) == 0) become_multi();
+    if ((mode_.load(std::memory_order_relaxed) & kMulti) == 0) {
+      become_multi();
+      if (options_.wait_at_second) streams_.wait_for_end(sole);
+    }
     // What was freed while there was one stream may be in use at its end, and is everybody's. Later streams begin
     // behind it. If the order cannot be made on the device, this thread waits.
     if (streams_.put_behind({sole, switched_at_}, stream) != Status::Ok) streams_.synchronize();

@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "interpose/real/driver.h"
-#include "interpose/serve/streams.h"
+#include "interpose/serve/cache.h"
 
 namespace tidemark::interpose::serve {
 namespace {
@@ -27,26 +27,40 @@ const Checker* checker() {
   return on ? &found : nullptr;
 }
 
-void tell(const Checker& c, std::uint64_t address, std::uint64_t bytes, std::uint64_t generation,
-          const KnownStream* stream) {
+// A range told in a stream's order is work of that stream: who comes behind it has to wait for it.
+void tell(const Checker& c, std::uint64_t address, std::uint64_t bytes, std::uint64_t generation, KnownStream* stream) {
   const void* const at = reinterpret_cast<const void*>(address);
-  if (stream == nullptr)
-    c.at_once(at, bytes, generation);
-  else
-    c.in_order(at, bytes, generation, stream->cuda.stream);
+  if (stream == nullptr) return c.at_once(at, bytes, generation);
+  submit(*stream);
+  c.in_order(at, bytes, generation, stream->cuda.own_default ? CU_STREAM_PER_THREAD : stream->cuda.stream);
+  confirm_submission();
+}
+
+KnownStream* only_stream(Cache& cache) {
+  allocator::DomainId const only = cache.allocator->only_stream();
+  return only == allocator::DomainId::Shared ? nullptr : stream_of(cache, only);
 }
 
 }  // namespace
 
-void tell_checker_served(std::uint64_t address, std::uint64_t bytes, const KnownStream* stream) {
-  // New for any range, wherever the blocks that were there before began.
-  static constinit std::atomic<std::uint64_t> generations{0};
-  if (const Checker* const c = checker())
-    tell(*c, address, bytes, generations.fetch_add(1, std::memory_order_relaxed) + 1, stream);
+bool has_checker() {
+  return checker() != nullptr;
 }
 
-void tell_checker_freed(std::uint64_t address, std::uint64_t bytes, const KnownStream* stream) {
-  if (const Checker* const c = checker()) tell(*c, address, bytes, 0, stream);
+void tell_checker_served(Cache& cache, std::uint64_t address, std::uint64_t bytes, KnownStream* stream) {
+  // New for any range, wherever the blocks that were there before began.
+  static constinit std::atomic<std::uint64_t> generations{0};
+  const Checker* const c = checker();
+  if (c == nullptr) return;
+  if (stream == nullptr) stream = only_stream(cache);
+  tell(*c, address, bytes, generations.fetch_add(1, std::memory_order_relaxed) + 1, stream);
+}
+
+void tell_checker_freed(Cache& cache, std::uint64_t address, std::uint64_t bytes, KnownStream* stream) {
+  const Checker* const c = checker();
+  if (c == nullptr) return;
+  if (stream == nullptr) stream = only_stream(cache);
+  if (stream != nullptr || cache.allocator->streams().idle()) tell(*c, address, bytes, 0, stream);
 }
 
 }  // namespace tidemark::interpose::serve

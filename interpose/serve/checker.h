@@ -6,10 +6,14 @@
 
 namespace tidemark::interpose::serve {
 
+struct Cache;
 struct KnownStream;
 
-// With a stream: in its order; without: at once.
-void tell_checker_served(std::uint64_t address, std::uint64_t bytes, const KnownStream* stream);
-void tell_checker_freed(std::uint64_t address, std::uint64_t bytes, const KnownStream* stream);
+bool has_checker();
+// With a stream: in its order; without: at once, or, while there is one stream alone, in that one's order.
+void tell_checker_served(Cache& cache, std::uint64_t address, std::uint64_t bytes, KnownStream* stream);
+// Without a stream, and while there are several under way, nothing is told: what they may still use is free when they
+// are done, and then it is handed out again.
+void tell_checker_freed(Cache& cache, std::uint64_t address, std::uint64_t bytes, KnownStream* stream);
 
 }  // namespace tidemark::interpose::serve

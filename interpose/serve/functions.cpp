@@ -9,6 +9,7 @@
 #include "interpose/real/primary.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
+#include "interpose/serve/checker.h"
 
 namespace tidemark::interpose::serve {
 namespace {
@@ -112,7 +113,8 @@ allocator::DriverFunctions driver_functions() {
 
 allocator::Options allocator_options(std::uint64_t device_bytes) {
   std::uint64_t const limit = limit_bytes();
-  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes)};
+  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes),
+          .wait_at_second = has_checker()};
 }
 
 }  // namespace tidemark::interpose::serve

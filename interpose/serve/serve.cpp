@@ -34,7 +34,7 @@ bool allocate_in(Cache& cache, CUdeviceptr* out, std::size_t bytes, KnownStream*
   if (cache.allocator->allocate({.bytes = bytes, .domain = domain}, &address) != Status::Ok) return false;
   allocator::Allocator::Block block;
   cache.allocator->describe(address, &block);
-  tell_checker_served(address, bytes, stream);
+  tell_checker_served(cache, address, bytes, stream);
   if (stream != nullptr) {
     std::uint64_t const now = cache.ordered_bytes.fetch_add(block.rounded_bytes) + block.rounded_bytes;
     for (std::uint64_t most = cache.most_ordered_bytes.load(); most < now;)
@@ -90,9 +90,7 @@ CUresult free_in(Cache& cache, CUdeviceptr address, KnownStream* stream) {
     }
   }
   Leaving const leaving = recording() ? recorder().leave(trace::Space::Memory, address) : Leaving{};
-  // What work under way may still use is free when that is done: then it is handed out again, and that is told.
-  if (stream != nullptr || cache.allocator->streams().idle())
-    tell_checker_freed(address, block.requested_bytes, stream);
+  tell_checker_freed(cache, address, block.requested_bytes, stream);
   DomainId const domain = stream == nullptr ? DomainId::Shared : domain_of(*stream, cache);
   // Of two threads that free the same block, the one that is told so need not be the one that records it.
   bool const freed = cache.allocator->free_in(address, domain) == Freed::Yes;

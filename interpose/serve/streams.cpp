@@ -175,6 +175,15 @@ DomainId domain_of(KnownStream& stream, Cache& cache) {
   return domain;
 }
 
+KnownStream* stream_of(const Cache& cache, DomainId domain) {
+  KnownStream* found = nullptr;
+  std::scoped_lock const guard(table_lock);
+  by_key.for_each([&](std::uint64_t, KnownStream* stream) {
+    if (stream->domains[cache.number].load(std::memory_order_relaxed) == domain) found = stream;
+  });
+  return found;
+}
+
 void confirm_submission() {
   KnownStream*& last = this_thread().here.submitting;
   if (last == nullptr) return;

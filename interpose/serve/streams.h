@@ -35,6 +35,8 @@ void on_work(const order::Submission& work);
 KnownStream* known_stream(const order::Stream& stream);
 // Its number in a cache. Shared where there are too many.
 allocator::DomainId domain_of(KnownStream& stream, Cache& cache);
+// The stream of a cache's number; null: none that is known.
+KnownStream* stream_of(const Cache& cache, allocator::DomainId domain);
 // What this thread submitted last is with the driver by now.
 void confirm_submission();
 // Work of this stream begins, for all caches.
