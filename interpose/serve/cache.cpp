@@ -12,6 +12,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/serve/functions.h"
 #include "interpose/serve/mode.h"
+#include "interpose/serve/peers.h"
 #include "interpose/serve/serve.h"
 
 namespace tidemark::interpose::serve {
@@ -60,6 +61,7 @@ Cache* adopt(CUcontext context, std::uint8_t device) {
   idle->upstream.move_to(context);
   idle->sick.store(false, std::memory_order_relaxed);
   idle->context.store(reinterpret_cast<std::uint64_t>(context), std::memory_order_release);
+  let_peers_in(*idle);
   return idle;
 }
 
@@ -70,6 +72,7 @@ Cache* make(CUcontext context, std::uint8_t device) {
     return nullptr;
   auto made = std::make_unique<Cache>(driver_functions(), context, CUdevice{device});
   made->number = number;
+  let_peers_in(*made);
   made->allocator = allocator::Allocator::make(made->upstream, allocator_options(total));
   if (made->allocator == nullptr) return nullptr;
   if (order::unknown_function() != nullptr) made->allocator->expect_unseen_submissions();
@@ -138,6 +141,7 @@ void free_blocks_of(std::uint64_t context) {
 
 void end_context(std::uint64_t context) {
   forget_streams_of(context);
+  forget_peers_of(context);
   for_each_cache([&](Cache& cache) { cache.upstream.forget_events_of(reinterpret_cast<CUcontext>(context)); });
   for (auto& slot : detail::contexts) {
     std::uint64_t expected = context;
