@@ -49,14 +49,18 @@ void declare(Arguments& a, Options& o) {
   a.option(o.memory, {"--memory", "SIZE", "of the software device, instead of its card's"});
   a.flag(o.dry_run, "--dry-run", "software device: skip all kernels");
   a.flag(o.execute, "--execute", "software device: run kernels on the CPU, or fail");
-  a.option(o.mode, {"--mode", "MODE",
-                    "cache: serve memory from tidemark's allocator; observe: leave it to the driver; auto (default): cache, "
-                    "but observe where a framework caches by itself or memory is shared between processes",
-                    {"auto", "cache", "observe"}});
-  a.option(o.free, {"--free", "WHEN",
-                    "whether a served free waits for the device as cudaFree does: strict, lazy, or auto (default), while "
-                    "the host could see the difference",
-                    {"auto", "strict", "lazy"}});
+  a.option(o.mode,
+           {"--mode",
+            "MODE",
+            "cache: serve memory from tidemark's allocator; observe: leave it to the driver; auto (default): cache, "
+            "but observe where a framework caches by itself or memory is shared between processes",
+            {"auto", "cache", "observe"}});
+  a.option(o.free,
+           {"--free",
+            "WHEN",
+            "whether a served free waits for the device as cudaFree does: strict, lazy, or auto (default), while "
+            "the host could see the difference",
+            {"auto", "strict", "lazy"}});
   a.option(o.limit, {"--limit", "SIZE", "make the card look like one of this size"});
   a.flag(o.stacks, "--stacks", "record native call stacks");
   a.option(o.ring, {"--ring", "SIZE", "keep the trace at this size: older events become sums"});

@@ -30,9 +30,9 @@ struct Options {
   bool stitch = true;                // move whole free frames before making new ones
   bool insert_waits = true;          // a stream may be made to wait for another one's memory
   bool sub_allocate = true;          // false: every block is the driver's own (for checkers that look at block bounds)
-  bool wait_at_second = false;       // the first stream ends its work before a second begins (for checkers that are told
-                                     // of blocks, and cannot be told in whose order everybody's are)
-  unsigned magazine_permille = 10;   // of the limit, in all magazines together
+  bool wait_at_second = false;      // the first stream ends its work before a second begins (for checkers that are told
+                                    // of blocks, and cannot be told in whose order everybody's are)
+  unsigned magazine_permille = 10;  // of the limit, in all magazines together
   std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
 };
 

@@ -99,8 +99,8 @@ bool CudaUpstream::supports_mapping() const {
 
 Status CudaUpstream::reserve(std::uint64_t bytes, std::uint64_t* address) {
   CUdeviceptr at = 0;
-  Status const status =
-      told(Inside(driver_, nullptr)(driver_.reserve, &at, std::size_t{bytes}, std::size_t{kFrameBytes}, CUdeviceptr{0}, 0ull));
+  Status const status = told(Inside(driver_, nullptr)(driver_.reserve, &at, std::size_t{bytes},
+                                                      std::size_t{kFrameBytes}, CUdeviceptr{0}, 0ull));
   *address = at;
   return status;
 }
@@ -121,7 +121,7 @@ Status CudaUpstream::destroy(PageHandle handle) {
 
 Status CudaUpstream::map(std::uint64_t address, std::uint64_t bytes, PageHandle handle) {
   return told(Inside(driver_, nullptr)(driver_.map, CUdeviceptr{address}, std::size_t{bytes}, std::size_t{0},
-                            static_cast<CUmemGenericAllocationHandle>(handle), 0ull));
+                                       static_cast<CUmemGenericAllocationHandle>(handle), 0ull));
 }
 Status CudaUpstream::unmap(std::uint64_t address, std::uint64_t bytes) {
   return told(Inside(driver_, nullptr)(driver_.unmap, CUdeviceptr{address}, std::size_t{bytes}));
@@ -137,8 +137,8 @@ Status CudaUpstream::set_access(std::uint64_t address, std::uint64_t bytes) {
   std::uint32_t const readers = readers_.load(std::memory_order_acquire);
   for (CUdevice device = 0; device < CUdevice{kMostDevices}; ++device)
     if ((readers >> device & 1) != 0) add(device);
-  return told(Inside(driver_, nullptr)(driver_.set_access, CUdeviceptr{address}, std::size_t{bytes}, access.data(),
-                                       count));
+  return told(
+      Inside(driver_, nullptr)(driver_.set_access, CUdeviceptr{address}, std::size_t{bytes}, access.data(), count));
 }
 
 bool CudaUpstream::add_reader(CUdevice device) {
@@ -219,8 +219,7 @@ Status CudaUpstream::wait(EventHandle event) {
 }
 Status CudaUpstream::wait_in_stream(StreamHandle stream, EventHandle event) {
   const CudaStream& later = stream_of(stream);
-  return told(
-      Inside(driver_, later.context)(driver_.wait_in_stream, later.stream, event_of(event).event, 0u));
+  return told(Inside(driver_, later.context)(driver_.wait_in_stream, later.stream, event_of(event).event, 0u));
 }
 Status CudaUpstream::synchronize() {
   return told(Inside(driver_, context())(driver_.synchronize));

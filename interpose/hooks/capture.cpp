@@ -43,9 +43,8 @@ TIDEMARK_HOOK(cuStreamBeginCapture_v2_ptsz)(CUstream stream, CUstreamCaptureMode
 TIDEMARK_HOOK(cuStreamBeginCaptureToGraph)
 (CUstream stream, CUgraph graph, const CUgraphNode* after, const CUgraphEdgeData* edges, size_t count,
  CUstreamCaptureMode mode) {
-  return begin(stream, false, [&] {
-    return call(&Driver::cuStreamBeginCaptureToGraph, stream, graph, after, edges, count, mode);
-  });
+  return begin(stream, false,
+               [&] { return call(&Driver::cuStreamBeginCaptureToGraph, stream, graph, after, edges, count, mode); });
 }
 TIDEMARK_HOOK(cuStreamBeginCaptureToGraph_ptsz)
 (CUstream stream, CUgraph graph, const CUgraphNode* after, const CUgraphEdgeData* edges, size_t count,

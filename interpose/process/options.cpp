@@ -24,8 +24,7 @@ Result<Choice> read_choice(const char* name, std::initializer_list<std::pair<con
 
 Result<ModeChoice> read_mode() {
   return read_choice<ModeChoice>(
-      "TIDEMARK_MODE",
-      {{"auto", ModeChoice::Auto}, {"cache", ModeChoice::Cache}, {"observe", ModeChoice::Observe}});
+      "TIDEMARK_MODE", {{"auto", ModeChoice::Auto}, {"cache", ModeChoice::Cache}, {"observe", ModeChoice::Observe}});
 }
 
 Result<FreeChoice> read_free() {
@@ -34,8 +33,7 @@ Result<FreeChoice> read_free() {
 }
 
 Result<CuptiUse> read_cupti() {
-  return read_choice<CuptiUse>("TIDEMARK_CUPTI",
-                               {{"0", CuptiUse::Off}, {"1", CuptiUse::On}, {"auto", CuptiUse::Auto}});
+  return read_choice<CuptiUse>("TIDEMARK_CUPTI", {{"0", CuptiUse::Off}, {"1", CuptiUse::On}, {"auto", CuptiUse::Auto}});
 }
 
 // What the usual launchers call a process's number among its siblings.
@@ -78,9 +76,9 @@ ModeChoice mode_in_environment() {
 std::span<const std::string_view> known_variables() {
   // The last ones are of the build and of its tests, whose programs are recorded too.
   static constexpr std::array<std::string_view, 15> kKnown{
-      "TIDEMARK_OUT",  "TIDEMARK_MODE", "TIDEMARK_FREE",       "TIDEMARK_LIMIT",  "TIDEMARK_STACKS",   "TIDEMARK_RING",
-      "TIDEMARK_NVTX", "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",  "TIDEMARK_RUN",      "TIDEMARK_RUN_LIST",
-      "TIDEMARK_JOBS", "TIDEMARK_SUMMARY",    "TIDEMARK_TESTED", "TIDEMARK_CUDA_ROOT"};
+      "TIDEMARK_OUT",      "TIDEMARK_MODE", "TIDEMARK_FREE",       "TIDEMARK_LIMIT",  "TIDEMARK_STACKS",
+      "TIDEMARK_RING",     "TIDEMARK_NVTX", "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",  "TIDEMARK_RUN",
+      "TIDEMARK_RUN_LIST", "TIDEMARK_JOBS", "TIDEMARK_SUMMARY",    "TIDEMARK_TESTED", "TIDEMARK_CUDA_ROOT"};
   return kKnown;
 }
 

@@ -89,8 +89,7 @@ void ListedBlocks::list(trace::CheckpointWriter& to) {
 Result<void> Recorder::create_file(const Options& options, trace::Mode mode) {
   auto const pid = static_cast<std::uint32_t>(getpid());
   auto const create = [&](const std::string& path) {
-    return file_.create(
-        {.path = path, .mode = mode, .ring_bytes = options.ring_bytes, .live_blocks = &listed_});
+    return file_.create({.path = path, .mode = mode, .ring_bytes = options.ring_bytes, .live_blocks = &listed_});
   };
   std::string const path = expand_path(options.out, pid);
   Result<void> created = create(path);

@@ -28,9 +28,9 @@ struct Allocation {
   trace::Class block_class = trace::Class::Device;
   std::uint8_t device = 0;
   std::uint64_t context = 0;
-  std::uint64_t stream = 0;  // a handle; 0 for none
-  std::uint64_t parent = 0;  // the block that this one is a view of
-  bool is_handle = false;    // `address` is a number of the driver's
+  std::uint64_t stream = 0;     // a handle; 0 for none
+  std::uint64_t parent = 0;     // the block that this one is a view of
+  bool is_handle = false;       // `address` is a number of the driver's
   std::uint8_t generation = 0;  // of a served block
 };
 

@@ -18,7 +18,9 @@ namespace tidemark::interpose::serve {
 
 struct Cache {
   Cache(const allocator::DriverFunctions& functions, CUcontext of, CUdevice on)
-      : device(static_cast<std::uint8_t>(on)), upstream(functions, of, on), context(reinterpret_cast<std::uint64_t>(of)) {}
+      : device(static_cast<std::uint8_t>(on)),
+        upstream(functions, of, on),
+        context(reinterpret_cast<std::uint64_t>(of)) {}
 
   std::uint8_t device;
   std::size_t number = 0;
@@ -27,7 +29,7 @@ struct Cache {
   std::atomic<std::uint64_t> context;  // 0: it has ended
   // An error that stays until the context ends: its calls are the driver's to answer.
   std::atomic<bool> sick{false};
-  std::atomic<std::uint64_t> checked_ticks{0};  // when that was last asked
+  std::atomic<std::uint64_t> checked_ticks{0};                         // when that was last asked
   std::atomic<std::uint64_t> ordered_bytes{0}, most_ordered_bytes{0};  // live, of the default pool's blocks
 };
 

@@ -5,8 +5,8 @@
 
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
-#include "interpose/record/devices.h"
 #include "interpose/real/primary.h"
+#include "interpose/record/devices.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
 #include "interpose/serve/checker.h"
@@ -113,8 +113,7 @@ allocator::DriverFunctions driver_functions() {
 
 allocator::Options allocator_options(std::uint64_t device_bytes) {
   std::uint64_t const limit = limit_bytes();
-  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes),
-          .wait_at_second = has_checker()};
+  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes), .wait_at_second = has_checker()};
 }
 
 }  // namespace tidemark::interpose::serve

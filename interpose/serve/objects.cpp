@@ -41,9 +41,9 @@ bool is_cuda(std::string_view file) {
 }
 
 struct Dynamic {
-  const ElfW(Sym)* symbols = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
-  const ElfW(Rela)* tables[2] = {};
+  const ElfW(Rela) * tables[2] = {};
   std::size_t bytes[2] = {};
 };
 

@@ -11,7 +11,7 @@
 namespace tidemark::interpose::serve {
 namespace {
 
-constinit std::array<std::atomic<bool>, Devices::kMost> special{};  // the default pool does what only the driver can
+constinit std::array<std::atomic<bool>, Devices::kMost> special{};    // the default pool does what only the driver can
 constinit std::array<std::atomic<bool>, Devices::kMost> elsewhere{};  // another pool is the device's current one
 
 std::size_t at(CUdevice device) {

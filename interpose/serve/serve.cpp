@@ -21,7 +21,6 @@ using allocator::DomainId;
 using allocator::Freed;
 using allocator::Status;
 
-
 // A child that was forked after the first CUDA call has none of its parent's memory.
 bool is_forked() {
   const auto* const page = interpose::detail::stage_page.load(std::memory_order_acquire);

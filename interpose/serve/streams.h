@@ -24,7 +24,7 @@ struct KnownStream {
   std::atomic<std::uint32_t> unconfirmed{0};
   allocator::CudaStream cuda;
   std::array<std::atomic<allocator::DomainId>, kMostCaches> domains{};  // Shared: not known there yet
-  KnownStream* next = nullptr;  // while it is idle
+  KnownStream* next = nullptr;                                          // while it is idle
   bool idle = false;
 };
 
