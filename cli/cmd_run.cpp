@@ -52,8 +52,7 @@ void declare(Arguments& a, Options& o) {
   a.option(o.mode,
            {"--mode",
             "MODE",
-            "cache: serve memory from tidemark's allocator; observe: leave it to the driver; auto (default): cache, "
-            "but observe where a framework caches by itself or memory is shared between processes",
+            "observe: memory is the driver's; cache: it is served by tidemark's allocator; auto (default): observe",
             {"auto", "cache", "observe"}});
   a.option(o.free,
            {"--free",

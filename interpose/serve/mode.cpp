@@ -28,11 +28,12 @@ void expect() {
 }
 
 Decision decide(ModeChoice choice) {
-  if (choice == ModeChoice::Cache) return {.mode = trace::Mode::Cache};
-  if (choice == ModeChoice::Observe) return {};
+  // Auto observes as long as the account of served memory is not proven like that of observed memory.
+  if (choice != ModeChoice::Cache) return {};
   objects_seen.store(objects_loaded(), std::memory_order_relaxed);
   std::string why = reason_to_observe();
-  return {.mode = why.empty() ? trace::Mode::Cache : trace::Mode::Observe, .why = std::move(why)};
+  if (!why.empty()) say("tidemark", why + ": --mode observe suits it better");
+  return {.mode = trace::Mode::Cache};
 }
 
 void stop(const std::string& why) {
@@ -42,10 +43,11 @@ void stop(const std::string& why) {
 }
 
 void look_for_frameworks() {
-  if (options().mode != ModeChoice::Auto || !serving()) return;
+  if (!serving()) return;
   std::uint64_t const now = objects_loaded();
   if (objects_seen.exchange(now, std::memory_order_relaxed) == now) return;
-  if (std::string const why = reason_to_observe(); !why.empty()) stop(why);
+  if (std::string const why = reason_to_observe(); !why.empty())
+    say_once("mode", "tidemark", why + ": --mode observe suits it better");
 }
 
 }  // namespace tidemark::interpose::serve

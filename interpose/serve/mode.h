@@ -28,7 +28,7 @@ inline bool serving() {
 }
 // New blocks are the driver's own from here on. Told once, in the trace and on stderr.
 void stop(const std::string& why);
-// Libraries may have come since: whether one of them caches by itself. In auto only.
+// Libraries may have come since: says so where one of them caches by itself.
 void look_for_frameworks();
 
 }  // namespace tidemark::interpose::serve

@@ -25,6 +25,7 @@ struct Owner {
   std::size_t count = 0;
   std::uint32_t seed = 0;
   cudaStream_t stream = nullptr;
+  bool in_order = false;  // a pool's: only a free in order, or one after all work, may take it
 };
 
 class Reuse : public Conformance {
@@ -51,7 +52,7 @@ class Reuse : public Conformance {
   }
 
   Owner begin(std::size_t count, cudaStream_t stream, bool in_order) {
-    Owner owner{.count = count, .seed = ++seeds_, .stream = stream};
+    Owner owner{.count = count, .seed = ++seeds_, .stream = stream, .in_order = in_order};
     if (in_order)
       EXPECT_OK(cudaMallocAsync(&owner.words, count * 4, stream));
     else
@@ -61,7 +62,7 @@ class Reuse : public Conformance {
   }
   void end(const Owner& owner, bool in_order) {
     EXPECT_OK(launch_count_wrong(owner.words, owner.count, owner.seed, wrong_->words(), owner.stream));
-    if (in_order)
+    if (in_order || owner.in_order)
       EXPECT_OK(cudaFreeAsync(owner.words, owner.stream));
     else
       EXPECT_OK(cudaFree(owner.words));
