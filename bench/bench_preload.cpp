@@ -134,8 +134,12 @@ void compare(const std::string& self, const char* question, const std::string& f
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
   }
-  std::printf(",\n  \"%s\": {\"bare_ns\": %.1f, \"recorded_ns\": %.1f, \"ratio\": %.3f}", question, bare, preloaded,
-              preloaded / bare);
+  std::printf(",\n  \"%s\": {\"bare_ns\": %.1f, \"recorded_ns\": %.1f, \"ratio\": ", question, bare, preloaded);
+  // A mark is nothing at all in a bare program, and JSON knows no infinity.
+  if (bare < 0.05)
+    std::printf("null}");
+  else
+    std::printf("%.3f}", preloaded / bare);
   std::fflush(stdout);
 }
 

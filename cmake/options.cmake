@@ -3,6 +3,7 @@ option(TIDEMARK_WERROR "Treat compiler warnings as errors" OFF)
 option(TIDEMARK_INVARIANTS "Check the invariants written in the headers after each change" OFF)
 set(TIDEMARK_SANITIZE "" CACHE STRING "Sanitizers to build with: address, thread or empty")
 option(TIDEMARK_PROGRAMS "Build samples, benches, integration and conformance tests beside the libraries and unit tests" ON)
+option(TIDEMARK_PRECOMPILE "Compile the headers that most files read only once" OFF)
 option(TIDEMARK_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 
 set(CMAKE_CXX_STANDARD 20)

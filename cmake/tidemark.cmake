@@ -41,10 +41,38 @@ function(tidemark_check_links target links)
   set_target_properties(${target} PROPERTIES TIDEMARK_LAYER "${layer}")
 endfunction()
 
-# tidemark_library(tidemark_x [SHARED|STATIC|OBJECT|INTERFACE] SOURCES ... LINKS ... SYSTEM ...)
-# LINKS are layers of ours (public); SYSTEM are outside libraries (private).
+# Reading the standard library's headers takes most of the time of most files: they are compiled once for all libraries,
+# and once more where a target's flags are its own. Not in every preset: a file must name what it uses, and a build
+# without this shows whether it does.
+set(TIDEMARK_COMMON_HEADERS <algorithm> <array> <atomic> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
+    <string_view> <unordered_map> <variant> <vector>)
+# ccache wants that of files with a precompiled header.
+set(TIDEMARK_CACHED_PCH "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>")
+
+# tidemark_precompile(target [HEADER...]): the headers, or the common ones as they are for every library. A file with flags of
+# its own takes no part: SKIP_PRECOMPILE_HEADERS.
+function(tidemark_precompile target)
+  if(NOT TIDEMARK_PRECOMPILE)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE "${TIDEMARK_CACHED_PCH}")
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  if(NOT TARGET tidemark_common_headers)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/common_headers/empty.cpp" CONTENT "\n")
+    add_library(tidemark_common_headers STATIC "${PROJECT_BINARY_DIR}/common_headers/empty.cpp")
+    target_link_libraries(tidemark_common_headers PRIVATE tidemark_flags)
+    tidemark_precompile(tidemark_common_headers ${TIDEMARK_COMMON_HEADERS})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM tidemark_common_headers)
+endfunction()
+
+# tidemark_library(tidemark_x [SHARED|STATIC|OBJECT|INTERFACE] [OWN_FLAGS] SOURCES ... LINKS ... SYSTEM ...)
+# LINKS are layers of ours (public); SYSTEM are outside libraries (private). OWN_FLAGS: it is compiled unlike the others.
 function(tidemark_library target)
-  cmake_parse_arguments(A "SHARED;STATIC;OBJECT;INTERFACE" "" "SOURCES;LINKS;SYSTEM" ${ARGN})
+  cmake_parse_arguments(A "SHARED;STATIC;OBJECT;INTERFACE;OWN_FLAGS" "" "SOURCES;LINKS;SYSTEM" ${ARGN})
   if(A_INTERFACE)
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE tidemark_flags ${A_LINKS} ${A_SYSTEM})
@@ -57,6 +85,9 @@ function(tidemark_library target)
     endforeach()
     add_library(${target} ${kind} ${A_SOURCES})
     target_link_libraries(${target} PUBLIC tidemark_flags ${A_LINKS} PRIVATE ${A_SYSTEM})
+    if(NOT A_SHARED AND NOT A_OWN_FLAGS)
+      tidemark_precompile(${target})
+    endif()
   endif()
   string(REPLACE "tidemark_" "" short "${target}")
   add_library(tidemark::${short} ALIAS ${target})
@@ -80,7 +111,15 @@ function(tidemark_test_headers)
   add_executable(tidemark_test_headers "${PROJECT_BINARY_DIR}/test_headers/main.cpp")
   target_link_libraries(tidemark_test_headers PRIVATE tidemark_flags GTest::gtest)
   target_compile_options(tidemark_test_headers PRIVATE ${ARGN})
-  target_precompile_headers(tidemark_test_headers PRIVATE <gtest/gtest.h> <algorithm> <atomic> <map> <string> <thread> <vector>)
+  target_precompile_headers(tidemark_test_headers PRIVATE <gtest/gtest.h> ${TIDEMARK_COMMON_HEADERS} <filesystem> <fstream> <thread>)
+endfunction()
+
+# Most of a build is spent on assertions' code, whose own speed matters to nobody.
+function(tidemark_compile_as_test target)
+  set(options "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0;-g1>" "${TIDEMARK_CACHED_PCH}")
+  target_compile_options(${target} PRIVATE "${options}")
+  tidemark_test_headers("${options}")
+  target_precompile_headers(${target} REUSE_FROM tidemark_test_headers)
 endfunction()
 
 # tidemark_test(tidemark_x_tests LABELS unit SOURCES ... LINKS ... SYSTEM ... [ENVIRONMENT K=V ...])
@@ -88,12 +127,7 @@ endfunction()
 function(tidemark_test target)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LINKS;SYSTEM;LABELS;ENVIRONMENT;ARGS" ${ARGN})
   tidemark_program(${target} SOURCES ${A_SOURCES} LINKS ${A_LINKS} SYSTEM ${A_SYSTEM} GTest::gtest GTest::gtest_main)
-  # Most of a build is spent on assertions' code, whose own speed matters to nobody.
-  set(options "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0;-g1>"
-              "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>")  # ccache wants that
-  target_compile_options(${target} PRIVATE "${options}")
-  tidemark_test_headers("${options}")
-  target_precompile_headers(${target} REUSE_FROM tidemark_test_headers)
+  tidemark_compile_as_test(${target})
   add_test(NAME ${target} COMMAND ${target} ${A_ARGS})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 300)

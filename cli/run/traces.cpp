@@ -59,14 +59,29 @@ void note_end(const std::string& trace, pid_t process, int status) {
   close(file);
 }
 
+namespace {
+
+// A copy first, and then its name: whoever looks finds the link or the whole trace. The mode is copied too.
+std::error_code replace(const std::string& link, const std::string& trace) {
+  std::string const copy = link + ".part";
+  std::error_code failure, ignored;
+  fs::copy_file(trace, copy, fs::copy_options::overwrite_existing, failure);
+  if (!failure) fs::rename(copy, link, failure);
+  fs::remove(failure ? copy : trace, ignored);
+  return failure;
+}
+
+}  // namespace
+
 Result<std::string> bring_home(const TraceList::Entry& entry) {
   if (entry.written == entry.wanted) return entry.written;
-  std::error_code failure;
-  fs::copy_file(entry.written, entry.wanted, failure);
+  std::error_code ignored;
+  bool const nothing_there = !fs::exists(fs::symlink_status(entry.wanted, ignored));
+  bool const its_link = fs::read_symlink(entry.wanted, ignored) == entry.written;
+  std::error_code const failure =
+      nothing_there || its_link ? replace(entry.wanted, entry.written) : std::make_error_code(std::errc::file_exists);
   if (failure)
     return Error{Errc::Io, entry.wanted + ": " + failure.message(), "the trace is in memory still: " + entry.written};
-  fs::permissions(entry.wanted, fs::perms::owner_read | fs::perms::owner_write, failure);
-  fs::remove(entry.written, failure);
   return entry.wanted;
 }
 

@@ -32,8 +32,8 @@ class TraceList {
 
 // Writes down how the process ended, if the trace is its own.
 void note_end(const std::string& trace, pid_t process, int status);
-// A trace that had to be written elsewhere (a file system that cannot promise space) goes where it was to be; the path
-// at which it is in the end.
+// A trace that had to be written elsewhere (a file system that cannot promise space) goes where it was to be, in place
+// of its link; the path at which it is in the end.
 Result<std::string> bring_home(const TraceList::Entry& entry);
 
 }  // namespace tidemark::cli

@@ -63,6 +63,15 @@ void name_unknown_variables() {
                         (meant.empty() ? std::string() : " (meant: " + std::string(meant) + "?)"));
 }
 
+// The space is memory then, which a program that is short of it should know.
+void note_place(const trace::File& file) {
+  if (!file.relocated()) return;
+  recorder().names().fact("trace.place", "memory");
+  say("tidemark", std::string(file.wanted_path()) +
+                      ": its file system does not promise space; the trace is written to " + file.path() +
+                      (the_options->list.empty() ? "" : " and copied at the end"));
+}
+
 bool start() {
   keep_to_stderr();
   name_unknown_variables();
@@ -81,6 +90,7 @@ bool start() {
   if (!decision.why.empty()) recorder().names().fact("mode.observe", decision.why);
   serve::detail::serving.store(decision.mode == trace::Mode::Cache, std::memory_order_release);
   write_process_facts(recorder().names(), *the_options);
+  note_place(recorder().file());
   tell_launcher(the_options->list, recorder().file().path(), recorder().file().wanted_path());
   return true;
 }

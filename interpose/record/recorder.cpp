@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/record/recorder.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -91,13 +92,16 @@ Result<void> Recorder::create_file(const Options& options, trace::Mode mode) {
   auto const create = [&](const std::string& path) {
     return file_.create({.path = path, .mode = mode, .ring_bytes = options.ring_bytes, .live_blocks = &listed_});
   };
+  // A link to a trace that is gone is a name that is taken too.
+  auto const taken = [](const std::string& name) {
+    return faccessat(AT_FDCWD, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  };
   std::string const path = expand_path(options.out, pid);
   Result<void> created = create(path);
-  if (created.ok() || access(path.c_str(), F_OK) != 0) return created;
+  if (created.ok() || !taken(path)) return created;
   std::string const second = with_suffix(path, pid);
   created = create(second);
-  for (std::uint64_t i = 2; i < 100 && !created.ok() && access(second.c_str(), F_OK) == 0; ++i)
-    created = create(with_suffix(second, i));
+  for (std::uint64_t i = 2; i < 100 && !created.ok() && taken(second); ++i) created = create(with_suffix(second, i));
   return created;
 }
 

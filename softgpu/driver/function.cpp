@@ -17,6 +17,7 @@ int architecture_of(const Profile& profile) {
 }
 
 int max_threads(const CUkern_st& kernel) {
+  read_facts(kernel.library);
   std::uint32_t limit = 1024;
   if (kernel.thread_limit != 0) limit = std::min(limit, kernel.thread_limit);
   if (kernel.body != nullptr) limit = std::min(limit, kernel.body->max_threads_per_block);

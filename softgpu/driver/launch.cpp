@@ -125,6 +125,10 @@ CUresult prepare_launch(Call& call, CUfunction function, const SoftgpuLaunch& sh
                  " has no CPU body: build one (docs/softgpu.md), or set SOFTGPU_DRY_RUN=1 to skip kernels");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
+  if (kernel->launches)
+    say_once(
+        "launches " + kernel->name, "softgpu",
+        "launching from the device is not supported: what kernel " + kernel->name + " launches is skipped with it");
   bool const has_arguments = arguments->each != nullptr || arguments->packed != nullptr;
   if (kernel->params_known && !kernel->params.empty() && !has_arguments) return CUDA_ERROR_INVALID_VALUE;
   KernelOp op{.kernel = kernel, .launch = shape, .function = function};

@@ -42,6 +42,7 @@ CUkernel add_kernel(Driver& driver, CUlibrary library, const ImageNames::Kernel&
   kernel->name = name;
   kernel->static_shared_bytes = described.static_shared_bytes;
   kernel->thread_limit = described.thread_limit;
+  kernel->launches = described.launches;
   kernel->library = library;
   kernel->body = find_body(name);
   if (kernel->body != nullptr) {
@@ -213,9 +214,13 @@ void tidemark::softgpu::read_facts(CUlibrary library) {
                                       architecture_of(*Driver::get().config.profile));
   library->architecture = names.architecture;
   library->constant_bytes = names.constant_bytes;
-  for (ImageNames::Kernel const& read : names.kernels)
-    if (auto const kernel = library->kernel_by_name.find(read.name); kernel != library->kernel_by_name.end())
-      kernel->second->static_shared_bytes = read.static_shared_bytes;
+  for (ImageNames::Kernel const& read : names.kernels) {
+    auto const found = library->kernel_by_name.find(read.name);
+    if (found == library->kernel_by_name.end()) continue;
+    found->second->static_shared_bytes = read.static_shared_bytes;
+    if (read.thread_limit != 0) found->second->thread_limit = read.thread_limit;
+    found->second->launches = read.launches;
+  }
 }
 
 void tidemark::softgpu::unload_library(Driver& driver, CUlibrary library) {

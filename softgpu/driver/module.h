@@ -7,7 +7,7 @@ namespace tidemark::softgpu {
 
 // The kernel behind a CUfunction, or behind a CUkernel passed in its place. nullptr: neither.
 CUkernel kernel_of(Call& call, CUfunction function);
-// Reads what the library's image says of its code (static_shared_bytes, architecture), once.
+// Reads what the library's image says of its code (static_shared_bytes, thread_limit, launches, architecture), once.
 void read_facts(CUlibrary library);
 // A file's bytes and a zero behind them.
 std::optional<std::vector<std::byte>> read_file(const char* path);

@@ -99,7 +99,8 @@ struct CUkern_st {
   std::vector<SoftgpuParam> params;
   bool params_known = false;
   std::uint32_t static_shared_bytes = 0;  // read it through static_shared()
-  std::uint32_t thread_limit = 0;         // __launch_bounds__; 0: none
+  std::uint32_t thread_limit = 0;         // __launch_bounds__, through max_threads(); 0: none
+  bool launches = false;                  // kernels, from the device; known once its image was read
   std::map<int, int> attributes;
   std::map<CUmodule, CUfunction> functions;
 };

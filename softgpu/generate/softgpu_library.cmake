@@ -66,11 +66,11 @@ function(softgpu_generate prefix kind name)
   set(${prefix}_PUBLIC "${public_names}" PARENT_SCOPE)
 endfunction()
 
-# softgpu_library(target SONAME libX.so.N MAP file [PUBLIC file] SOURCES ... LINKS ... SYSTEM ...)
+# softgpu_library(target SONAME libX.so.N MAP file [PUBLIC file] [PRECOMPILE header...] SOURCES ... LINKS ... SYSTEM ...)
 # A shared library with the vendor's name: exports what MAP lists, resolves its own symbols within itself. PUBLIC: the
-# names that have fronts; hand-written definitions of them go behind those.
+# names that have fronts; hand-written definitions of them go behind those. PRECOMPILE: what nearly all files read.
 function(softgpu_library target)
-  cmake_parse_arguments(A "" "SONAME;MAP;PUBLIC" "SOURCES;LINKS;SYSTEM" ${ARGN})
+  cmake_parse_arguments(A "" "SONAME;MAP;PUBLIC" "SOURCES;LINKS;SYSTEM;PRECOMPILE" ${ARGN})
   string(REGEX MATCH "^lib(.*)\\.so\\.([0-9]+)$" _ "${A_SONAME}")
   set(output "${CMAKE_MATCH_1}")
   set(soversion "${CMAKE_MATCH_2}")
@@ -80,7 +80,15 @@ function(softgpu_library target)
   # Callers may pass any number where a header has an enum; it is looked at before it is believed. A source property,
   # since it has to stand after the sanitizers that a target inherits.
   set_property(SOURCE ${A_SOURCES} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=enum)
-  if(A_PUBLIC)
+  if(A_PRECOMPILE AND TIDEMARK_PRECOMPILE)
+    # The names come first here too: only the first file that is included so can be a precompiled one. Generated sources
+    # have flags of their own.
+    tidemark_precompile(${target} ${A_PUBLIC} ${A_PRECOMPILE})
+    set(generated ${A_SOURCES})
+    list(FILTER generated INCLUDE REGEX "^/")
+    set_property(SOURCE ${generated} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+    set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS -include "${A_PUBLIC}")
+  elseif(A_PUBLIC)
     target_compile_options(${target} PRIVATE "SHELL:-include \"${A_PUBLIC}\"")
   endif()
   target_link_options(${target} PRIVATE "LINKER:--version-script=${A_MAP}" "LINKER:-Bsymbolic" "LINKER:--exclude-libs,ALL"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be read out of a code image without the vendor's formats: PTX is documented text; a cubin is an ELF file
-// with sections named after its kernels; of a fat binary only its own length is read (its header was published as
-// fatbinary.h), and the ELF files that lie in it uncompressed are found by their magic. Untrusted input: any bytes give
-// an answer.
+// with sections named after its kernels, among them the attributes that `cuobjdump -elf` prints by name; of a fat
+// binary only its own length is read (its header was published as fatbinary.h), and the ELF files that lie in it
+// uncompressed are found by their magic. Untrusted input: any bytes give an answer.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,7 +17,8 @@ struct ImageNames {
   struct Kernel {
     std::string name;
     std::uint32_t static_shared_bytes = 0;
-    std::uint32_t thread_limit = 0;  // __launch_bounds__; 0: not said, as in every ELF
+    std::uint32_t thread_limit = 0;  // __launch_bounds__; 0: not said
+    bool launches = false;           // kernels, from the device
     bool operator==(const Kernel&) const = default;
   };
   std::vector<Kernel> kernels;

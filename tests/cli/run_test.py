@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tidemark run`, `doctor` and `top` on the software device: codes, signals, streams, traces, and lines for a person.
 
-usage: run_test.py TIDEMARK SAMPLE HOLDER STATIC_SAMPLE"""
+usage: run_test.py TIDEMARK SAMPLE HOLDER STATIC_SAMPLE NO_PROMISE"""
 import fcntl
 import json
 import os
@@ -19,7 +19,7 @@ import termios
 import time
 import unittest
 
-TIDEMARK, SAMPLE, HOLDER, STATIC_SAMPLE = None, None, None, None
+TIDEMARK, SAMPLE, HOLDER, STATIC_SAMPLE, NO_PROMISE = None, None, None, None, None
 SOFT = ("--device", "soft:rtx2080ti-11g")
 
 
@@ -87,6 +87,56 @@ class Places(Run):
         trace = (self.folder / "a.tide").read_bytes()
         self.assertNotIn(b"hunter2", trace)
         self.assertIn(b"CUDA_VISIBLE_DEVICES", trace)
+
+
+class WithoutPromise(Run):
+    """The folder seems to be on NFS: traces are written to /dev/shm and brought home."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment |= {"LD_PRELOAD": NO_PROMISE, "NO_PROMISE_IN": str(self.folder)}
+
+    def in_memory(self):
+        return [p for p in pathlib.Path("/dev/shm").glob("*.tide-*") if p.name.startswith(self.folder.name)]
+
+    def test_a_trace_comes_home(self):
+        name = self.folder.name + ".tide"
+        done = self.run_it(*SOFT, "-o", name, "--", SAMPLE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"its file system does not promise space; the trace is written to /dev/shm/\S+ and copied at the end")
+        self.assertTrue(stat.S_ISREG((self.folder / name).lstat().st_mode))
+        self.assertEqual(stat.S_IMODE((self.folder / name).lstat().st_mode), 0o600)
+        report = self.report(name)
+        self.assertTrue(report["trace"]["complete"])
+        self.assertEqual(report["facts"]["trace.place"], "memory")
+        self.assertEqual(report["program"]["exit"], 0)
+        self.assertEqual((self.traces(), self.in_memory()), ([name], []))
+
+    def test_the_processes_of_a_launch_keep_theirs_apart(self):
+        name = self.folder.name + ".tide"
+        done = self.run_it(*SOFT, "-o", name, "--", "sh", "-c", f"{SAMPLE} & {SAMPLE} & {SAMPLE}; wait")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((len(self.traces()), self.in_memory()), (3, []), done.stderr)
+        for trace in self.traces():
+            self.assertTrue(self.report(trace)["trace"]["complete"])
+
+    def test_without_the_launcher_it_is_found_by_its_link(self):
+        lib = pathlib.Path(TIDEMARK).resolve().parents[1] / "lib"
+        name = self.folder.name + ".tide"
+        environment = {**self.environment, "LD_PRELOAD": f"{NO_PROMISE}:{lib / 'libtidemark.so'}", "TIDEMARK_OUT": name,
+                       "LD_LIBRARY_PATH": str(lib / "softgpu"), "SOFTGPU_QUIET": "1"}
+        done = subprocess.run([SAMPLE], cwd=self.folder, env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0)
+        place = os.readlink(self.folder / name)
+        self.assertIn(f"trace: {place}\n", done.stderr)
+        self.assertTrue(self.report(name)["trace"]["complete"])
+        os.unlink(place)
+        # As after a restart: the link leads nowhere, and its name is still somebody's.
+        again = subprocess.run([SAMPLE], cwd=self.folder, env=environment, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 0)
+        self.assertEqual(len(self.traces()), 2, again.stderr)
+        for left in self.in_memory():
+            left.unlink()
 
 
 class Doors(Run):
@@ -409,5 +459,5 @@ class Others(Run):
 
 
 if __name__ == "__main__":
-    TIDEMARK, SAMPLE, HOLDER, STATIC_SAMPLE = sys.argv[1:]
+    TIDEMARK, SAMPLE, HOLDER, STATIC_SAMPLE, NO_PROMISE = sys.argv[1:]
     unittest.main(argv=sys.argv[:1])

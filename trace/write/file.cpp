@@ -27,9 +27,10 @@ constexpr std::uint64_t kLargestExtent = 256 * kChunkBytes;
 
 // Network, FUSE and copy-on-write file systems accept fallocate and may still have no space when a page is written.
 bool promises_space(int file) {
-  constexpr long kWithout[] = {0x6969 /*nfs*/,      0x65735546 /*fuse*/, 0xff534d42 /*cifs*/,  0x517b /*smb*/,
-                               0xfe534d42 /*smb2*/, 0x01021997 /*9p*/,   0x9123683e /*btrfs*/, 0x2fc12fc1 /*zfs*/,
-                               0x00c36400 /*ceph*/, 0x0bd00bd0 /*lustre*/};
+  constexpr long kWithout[] = {
+      0x6969 /*nfs*/,      0x65735546 /*fuse*/,   0xff534d42 /*cifs*/,   0x517b /*smb*/,      0xfe534d42 /*smb2*/,
+      0x01021997 /*9p*/,   0x9123683e /*btrfs*/,  0x2fc12fc1 /*zfs*/,    0x00c36400 /*ceph*/, 0x0bd00bd0 /*lustre*/,
+      0x47504653 /*gpfs*/, 0x19830326 /*beegfs*/, 0xca451a4e /*bcache*/, 0x5346414f /*afs*/};
   struct statfs info;
   if (fstatfs(file, &info) != 0) return false;
   return std::find(std::begin(kWithout), std::end(kWithout), static_cast<long>(info.f_type)) == std::end(kWithout);
@@ -62,6 +63,8 @@ void populate(void* at, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 4096) pages[i] = 0;
 }
 
+constexpr const char* kOtherPlace = "choose another place with -o or TIDEMARK_OUT";
+
 Error io_error(const std::string& path, const char* what, const char* hint = "") {
   return {Errc::Io, path + ": " + what + ": " + std::strerror(errno), hint};
 }
@@ -70,10 +73,35 @@ Error io_error(const std::string& path, const char* what, const char* hint = "")
 
 Result<void> File::open_at(const std::string& path) {
   if (path.size() >= sizeof path_) return Error{Errc::InvalidArgument, "the trace's path is too long", ""};
-  if (!file_.create(path.c_str()))
-    return io_error(path, "cannot create the trace", "choose another place with -o or TIDEMARK_OUT");
+  if (!file_.create(path.c_str())) return io_error(path, "cannot create the trace", kOtherPlace);
   std::memcpy(path_, path.c_str(), path.size() + 1);
   return {};
+}
+
+// Under a name of its own: traces of many folders meet there.
+Result<void> File::open_in(const std::string& folder, const std::string& wanted) {
+  std::string const name = folder + "/" + wanted.substr(wanted.rfind('/') + 1) + "-" + std::to_string(getpid());
+  Result<void> opened = open_at(name);
+  for (int i = 2; i < 100 && !opened.ok() && errno == EEXIST; ++i) opened = open_at(name + "-" + std::to_string(i));
+  return opened;
+}
+
+// The name that was asked for stays taken, by a link: whoever looks there finds the trace, and another process of the
+// same launch takes another name.
+Result<void> File::relocate(const Options& options) {
+  KeptFile asked_for = file_;
+  auto opened = open_in(options.fallback_folder, options.path);
+  if (opened.ok() && !take_space(file_.number(), 0, kFirstExtent)) {
+    opened = io_error(path_, "no space for a trace", kOtherPlace);
+    file_.discard();
+  }
+  if (opened.ok()) {
+    asked_for.become_link(path_);
+    relocated_ = true;
+  } else {
+    asked_for.discard();
+  }
+  return opened;
 }
 
 Result<void> File::create(const Options& options) {
@@ -82,21 +110,12 @@ Result<void> File::create(const Options& options) {
   std::memcpy(wanted_path_, path_, sizeof path_);
   errno = 0;
   if (!promises_space(file_.number()) || !take_space(file_.number(), 0, kFirstExtent)) {
-    int const why = errno;
-    file_.discard();
-    if (why == EFBIG || why == ENOSPC || why == EDQUOT) {
-      errno = why;
-      return io_error(options.path, "no space for a trace",
-                      "free some, or choose another place with -o or TIDEMARK_OUT");
-    }
-    std::string const name = options.path.substr(options.path.rfind('/') + 1);
-    if (auto opened = open_at(options.fallback_folder + "/" + name); !opened.ok()) return opened;
-    relocated_ = true;
-    if (!take_space(file_.number(), 0, kFirstExtent)) {
-      Error const error = io_error(path_, "no space for a trace");
+    if (errno == EFBIG || errno == ENOSPC || errno == EDQUOT) {
+      Error const error = io_error(options.path, "no space for a trace", kOtherPlace);
       file_.discard();
       return error;
     }
+    if (auto moved = relocate(options); !moved.ok()) return moved;
   }
   void* const at = mmap(nullptr, kFirstExtent, PROT_READ | PROT_WRITE, MAP_SHARED, file_.number(), 0);
   if (at == MAP_FAILED) {

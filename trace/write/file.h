@@ -28,7 +28,8 @@ class File {
     std::string path;
     Mode mode = Mode::Observe;
     Clock clock = Clock::pick();
-    // Where the file's space cannot be promised (network and copy-on-write file systems), it is written here instead.
+    // Where the file's space cannot be promised (network and copy-on-write file systems), it is written here instead,
+    // and a link takes its place.
     std::string fallback_folder = "/dev/shm";
     // Keeps the file at this size; 0: everything is kept. Then somebody must be able to say what is alive.
     std::uint64_t ring_bytes = 0;
@@ -78,6 +79,8 @@ class File {
     std::atomic_ref(field).fetch_add(n, std::memory_order_relaxed);
   }
   Result<void> open_at(const std::string& path);
+  Result<void> open_in(const std::string& folder, const std::string& wanted);
+  Result<void> relocate(const Options& options);
   Result<void> start_ring(const Options& options);
   bool grow();
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,6 +85,19 @@ void KeptFile::discard() {
   if (file < 0) return;
   close(file);
   unlink(path_);
+  file_ = -1;
+}
+
+// The name is never free in between: another process could take it.
+void KeptFile::become_link(const char* target) {
+  char link[sizeof path_ + 8];
+  snprintf(link, sizeof link, "%s.link", path_);
+  unlink(link);
+  if (symlink(target, link) != 0 || rename(link, path_) != 0) {
+    unlink(link);
+    unlink(path_);
+  }
+  close(file_);
   file_ = -1;
 }
 

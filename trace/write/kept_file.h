@@ -19,6 +19,8 @@ class KeptFile {
   int number();
   // Closes the file and takes its name away.
   void discard();
+  // Closes the file; its name becomes that of a link. Where there cannot be one, as discard.
+  void become_link(const char* target);
 
  private:
   bool is_ours(int file) const;

@@ -17,5 +17,6 @@ int main() {
   CHECK(cudaGetLastError());
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(data));
+  std::printf("parent was launched\n");
   return 0;
 }

@@ -32,13 +32,15 @@ int main() {
   CHECK(cudaFuncSetAttribute(reverse, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   reverse<<<1, 256, most>>>(data);
   CHECK(cudaGetLastError());
+  reverse<<<1, 288, 288 * sizeof(float)>>>(data);  // beyond its launch bounds
+  REQUIRE(cudaGetLastError() == cudaErrorLaunchOutOfResources);
   rows<<<1, dim3(32, 32)>>>(data, out);
   CHECK(cudaGetLastError());
   cudaFuncAttributes a;
   CHECK(cudaFuncGetAttributes(&a, reverse));
   std::printf("reverse: %zu static, %d dynamic, at most %d threads\n", a.sharedSizeBytes, a.maxDynamicSharedSizeBytes,
               a.maxThreadsPerBlock);
-  REQUIRE(a.maxThreadsPerBlock >= 256 && a.sharedSizeBytes == 0 && a.maxDynamicSharedSizeBytes == most);
+  REQUIRE(a.maxThreadsPerBlock == 256 && a.sharedSizeBytes == 0 && a.maxDynamicSharedSizeBytes == most);
   CHECK(cudaFuncGetAttributes(&a, rows));
   std::printf("rows: %zu static, %d dynamic, at most %d threads\n", a.sharedSizeBytes, a.maxDynamicSharedSizeBytes,
               a.maxThreadsPerBlock);

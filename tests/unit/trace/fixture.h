@@ -30,12 +30,15 @@ class Folder {
 };
 
 // Files are mapped until the process ends, so they are kept.
-inline File& make_file(const std::string& path, Clock clock = Clock::pick()) {
+inline File& make_file(const File::Options& options) {
   static auto& kept = *new std::vector<File*>;
   File& file = *kept.emplace_back(new File);
-  auto const made = file.create({.path = path, .clock = clock});
+  auto const made = file.create(options);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().what);
   return file;
+}
+inline File& make_file(const std::string& path, Clock clock = Clock::pick()) {
+  return make_file({.path = path, .clock = clock});
 }
 
 inline std::vector<Event> all_events(const Trace& trace) {

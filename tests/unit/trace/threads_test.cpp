@@ -13,8 +13,8 @@
 namespace tidemark::trace {
 namespace {
 
-constexpr std::size_t kPlaces = 8;
-constexpr int kThreads = 6, kTurns = 4000;
+constexpr std::size_t kPlaces = 16;
+constexpr int kThreads = 16, kTurns = 2000;
 
 // An address, and who may take it: nobody (busy), or the next owner.
 struct Place {

@@ -69,23 +69,31 @@ TEST(Image, AFatBinaryWithoutPlainCodeIsRecognised) {
   EXPECT_FALSE(names.readable);
 }
 
+// Attributes of a kernel, of each format: the third says 64 x 3 x 1 threads.
+constexpr unsigned char kAttributes[] = {0x01, 0x35, 0, 0, 0x03, 0x1b, 0xff, 0, 0x04, 0x05, 12, 0,
+                                         64,   0,    0, 0, 3,    0,    0,    0, 1,    0,    0,  0,
+                                         0x02, 0x4c, 1, 0, 0x04, 0x1c, 4,    0, 0x70, 0,    0,  0};
+
 // The smallest ELF with one kernel, its shared memory, and one variable.
-std::string small_elf(unsigned architecture = 75, std::uint64_t shared_bytes = 96) {
+std::string small_elf(unsigned architecture = 75, std::uint64_t shared_bytes = 96,
+                      std::basic_string_view<unsigned char> attributes = {}, std::string_view calls = "") {
   struct File {
     Elf64_Ehdr header;
-    Elf64_Shdr sections[5];
-    char names[64];
-    Elf64_Sym symbols[2];
-    char strings[16];
+    Elf64_Shdr sections[7];
+    char names[80];
+    Elf64_Sym symbols[3];
+    char strings[48];
+    Elf64_Rel relocation;
+    unsigned char attributes[64];
   } f{};
   std::memcpy(f.header.e_ident, ELFMAG, SELFMAG);
   f.header.e_shoff = offsetof(File, sections);
-  f.header.e_shnum = 5;
+  f.header.e_shnum = 7;
   f.header.e_machine = EM_CUDA;
   f.header.e_ident[EI_OSABI] = 0x41;
   f.header.e_flags = 0x06000004 | architecture << 8;
   f.header.e_shstrndx = 1;
-  std::memcpy(f.names, "\0.text._Z1kv\0.symtab\0.nv.shared._Z1kv\0", 39);
+  std::memcpy(f.names, "\0.text._Z1kv\0.symtab\0.nv.shared._Z1kv\0.nv.info._Z1kv\0.rel.text._Z1kv\0", 69);
   std::memcpy(f.strings, "\0counter\0", 9);
   f.sections[0].sh_name = 1;
   f.sections[1] = {.sh_name = 0, .sh_type = SHT_STRTAB, .sh_offset = offsetof(File, names), .sh_size = sizeof f.names};
@@ -96,6 +104,16 @@ std::string small_elf(unsigned architecture = 75, std::uint64_t shared_bytes = 9
                    .sh_link = 3};
   f.sections[3] = {.sh_type = SHT_STRTAB, .sh_offset = offsetof(File, strings), .sh_size = sizeof f.strings};
   f.sections[4] = {.sh_name = 21, .sh_type = SHT_NOBITS, .sh_size = shared_bytes};
+  f.sections[5] = {.sh_name = 38, .sh_offset = offsetof(File, attributes), .sh_size = attributes.size()};
+  std::copy(attributes.begin(), attributes.end(), f.attributes);
+  f.sections[6] = {.sh_name = 53,
+                   .sh_type = SHT_REL,
+                   .sh_offset = offsetof(File, relocation),
+                   .sh_size = sizeof f.relocation,
+                   .sh_link = 2};
+  f.relocation.r_info = ELF64_R_INFO(2, 0);
+  f.symbols[2] = {.st_name = 9, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)};
+  std::copy(calls.begin(), calls.end(), f.strings + 9);
   f.symbols[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_size = 12};
   return std::string(reinterpret_cast<const char*>(&f), sizeof f);
 }
@@ -108,6 +126,33 @@ TEST(Image, ACubinGivesItsSectionsAndSymbols) {
   EXPECT_TRUE(names.readable);
   ASSERT_EQ(names.variables.size(), 1u);
   EXPECT_EQ(names.variables[0], (ImageNames::Variable{"counter", 12}));
+}
+
+std::uint32_t thread_limit(std::basic_string_view<unsigned char> attributes) {
+  return read(small_elf(75, 0, attributes)).kernels.at(0).thread_limit;
+}
+
+TEST(Image, ACubinGivesTheBoundsOfALaunch) {
+  std::basic_string_view<unsigned char> const all(kAttributes, sizeof kAttributes);
+  EXPECT_EQ(thread_limit(all), 192u);
+  std::basic_string<unsigned char> other(all);
+  other[9] = 0x10;  // the same, as what is required
+  EXPECT_EQ(thread_limit(other), 192u);
+  other[9] = 0x2f;
+  EXPECT_EQ(thread_limit(other), 0u);
+  other[9] = 0x05;
+  other[13] = other[17] = 0xff;  // no block is so large
+  EXPECT_EQ(thread_limit(other), 1024u);
+  other[8] = 0x09;  // a format that nobody knows, and so nothing behind it
+  EXPECT_EQ(thread_limit(other), 0u);
+  for (std::size_t n = 0; n < all.size(); ++n) EXPECT_EQ(thread_limit(all.substr(0, n)), n < 24 ? 0u : 192u) << n;
+}
+
+TEST(Image, ACubinSaysWhichKernelsLaunchOthers) {
+  for (const char* const name : {"__cudaCDP2LaunchDeviceV2", "__cudaCDP2LaunchDevice_ptsz"})
+    EXPECT_TRUE(read(small_elf(75, 0, {}, name)).kernels.at(0).launches) << name;
+  for (const char* const name : {"", "vprintf", "__cudaCDP2GetParameterBufferV2"})
+    EXPECT_FALSE(read(small_elf(75, 0, {}, name)).kernels.at(0).launches) << name;
 }
 
 std::string fatbin_of(std::initializer_list<std::string> codes) {
