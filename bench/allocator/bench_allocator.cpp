@@ -172,7 +172,8 @@ void measure(Device& device, auto& peer) {
   for (unsigned s = 1; s < kMostThreads; ++s) peer.submit(block, {.stream = s});
   device.synchronize();
   all(", 2 threads, a stream each", 2, true);
-  for (unsigned const threads : {4u, 8u}) all(", " + std::to_string(threads) + " threads, a stream each", threads, true);
+  for (unsigned const threads : {4u, 8u})
+    all(", " + std::to_string(threads) + " threads, a stream each", threads, true);
 }
 
 bool is_asked_for(const std::string& name) {
@@ -185,14 +186,14 @@ Table compare() {
   for (int round = 0; round < (g.brief ? 1 : g.rounds); ++round)
     for (const PeerName& peer : kPeers) {
       std::string const name = peer.name;
-      if (!is_asked_for(name) || name.ends_with("rules") || name == "tidemark planned") continue;
+      if (!is_asked_for(name) || name.ends_with("rules") || name.ends_with("planned")) continue;
       if (std::find(absent.begin(), absent.end(), name) != absent.end()) continue;
       Answer const got = ask(peer, g.brief ? std::vector<std::string>{"--short"} : std::vector<std::string>{}, "");
       if (got.exit_code == 4) {
         std::fprintf(stderr, "bench_allocator: not here: %s\n", peer.name);
         absent.push_back(name);
       } else if (got.exit_code != 0) {
-        std::fprintf(stderr, "bench_allocator: %s: failed with %d\n", peer.name, got.exit_code);
+        std::fprintf(stderr, "%sbench_allocator: %s: failed with %d\n", got.talk.c_str(), peer.name, got.exit_code);
         std::exit(1);
       }
       for (auto const& [question, value] : got.values) table.add(name, question, value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: bench_allocator_memory [--short] [--json] [--traces DIR] [--only TEXT] [--peers A,B,...] [--budget SECONDS]
-// What does an allocator take of the device for what is live, how many calls of the driver does it make, and how small a
-// device will do? Recorded runs (torch-snapshots/ below DIR, else the repository's), batches of variable length
+// What does an allocator take of the device for what is live, how many calls of the driver does it make, and how small
+// a device will do? Recorded runs (torch-snapshots/ below DIR, else the repository's), batches of variable length
 // (azure-llm/ below DIR, else drawn), gathers on a second stream, and what people complain of; ours beside its peers on
 // the software device. Without --json a table, else JSON.
 #include <cstdio>
@@ -12,7 +12,6 @@
 
 #include "base/bytes.h"
 #include "bench/allocator/peers.h"
-#include "bench/allocator/planned_peer.h"
 #include "bench/allocator/player.h"
 #include "bench/allocator/process_set.h"
 
@@ -33,15 +32,23 @@ struct Settings {
 
 // --- one process -----------------------------------------------------------------------------------------------------
 
+// Without what looking at the clock costs.
 void tell_times(std::vector<std::uint64_t> ticks) {
   if (ticks.empty()) return;
-  std::sort(ticks.begin(), ticks.end());
-  double const ns_per_tick = 1e9 / static_cast<double>(trace::Clock::pick().ticks_per_second());
-  auto const at = [&](double share) {
-    return static_cast<double>(ticks[static_cast<std::size_t>(share * static_cast<double>(ticks.size() - 1))]);
+  trace::Clock const clock = trace::Clock::pick();
+  std::vector<std::uint64_t> looks(1000);
+  for (std::uint64_t& look : looks) {
+    std::uint64_t const begin = clock.now_ordered();
+    look = clock.now_ordered() - begin;
+  }
+  auto const at = [](std::vector<std::uint64_t>& sorted, double share) {
+    std::sort(sorted.begin(), sorted.end());
+    return static_cast<double>(sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))]);
   };
-  answer("p50_ns", at(0.5) * ns_per_tick);
-  answer("p99_ns", at(0.99) * ns_per_tick);
+  double const look = at(looks, 0.5);
+  double const ns_per_tick = 1e9 / static_cast<double>(clock.ticks_per_second());
+  answer("p50_ns", std::max(0.0, at(ticks, 0.5) - look) * ns_per_tick);
+  answer("p99_ns", std::max(0.0, at(ticks, 0.99) - look) * ns_per_tick);
 }
 
 int measure(const Script& script) {
@@ -58,14 +65,10 @@ int measure(const Script& script) {
     answer("last_calls", static_cast<double>(played.last_calls.memory));
     answer("last_events", static_cast<double>(played.last_calls.events));
     tell_times(played.ticks);
-    if constexpr (requires { peer.planning_seconds(); }) answer("planning_seconds", peer.planning_seconds());
+    if constexpr (requires { peer.statistics().plan_search_ns; })
+      answer("planning_seconds", static_cast<double>(peer.statistics().plan_search_ns) * 1e-9);
   };
-  if (g.peer == "tidemark planned") {
-    PlannedPeer peer(device, g.budget_seconds);
-    run(peer);
-  } else if (!with_peer(g.peer, device, run)) {
-    return kNotHere;
-  }
+  if (!with_peer(g.peer, device, run, g.budget_seconds)) return kNotHere;
   return fits ? 0 : kDoesNotFit;
 }
 
@@ -82,8 +85,8 @@ struct Row {
 };
 
 std::vector<std::string> arguments_for(const Script& script, const char* look) {
-  std::vector<std::string> words = {"--script", script.name, "--look", look,
-                                    "--budget", std::to_string(g.budget_seconds)};
+  std::vector<std::string> words = {"--script", script.name, "--look",
+                                    look,       "--budget",  std::to_string(g.budget_seconds)};
   if (!g.traces.empty()) words.insert(words.end(), {"--traces", g.traces});
   if (g.brief) words.emplace_back("--short");
   return words;
@@ -94,8 +97,8 @@ Answer play(const PeerName& peer, const Script& script, const char* look, std::u
   if (memory_bytes != 0) environment += " SOFTGPU_MEMORY=" + std::to_string(memory_bytes);
   Answer answer = ask(peer, arguments_for(script, look), environment);
   if (answer.exit_code != 0 && answer.exit_code != kDoesNotFit && answer.exit_code != kNotHere) {
-    std::fprintf(stderr, "bench_allocator_memory: %s, %s: failed with %d\n", peer.name, script.name.c_str(),
-                 answer.exit_code);
+    std::fprintf(stderr, "%sbench_allocator_memory: %s, %s: failed with %d\n", answer.talk.c_str(), peer.name,
+                 script.name.c_str(), answer.exit_code);
     std::exit(1);
   }
   return answer;
@@ -122,11 +125,13 @@ std::uint64_t smallest_device(const PeerName& peer, const Script& script, std::u
 bool takes_part(const PeerName& peer, const Script& script) {
   std::string const name = peer.name;
   if (!g.peers.empty() && ("," + g.peers + ",").find("," + name + ",") == std::string::npos) return false;
-  for (const char* const other : {"tidemark alone", "tidemark recorded", "pytorch history", "mimalloc"})
+  for (const char* const other : {"tidemark", "tidemark alone", "tidemark recorded", "pytorch history", "mimalloc"})
     if (name == other) return false;
-  if (name == "tidemark planned") return script.repeat > 1;
+  if (name == "tidemark unordered") return script.streams > 1;
+  if (name == "tidemark planned") return script.repeat > 1 || script.loops;
   // A model has one stream and no device that could be full.
-  return !name.ends_with("rules") || (script.streams == 1 && script.what == "recorded run");
+  return !name.ends_with("rules") ||
+         (script.streams == 1 && script.schedule == "eager" && script.name != "another library");
 }
 
 bool row_of(const PeerName& peer, const Script& script, Row& row) {
@@ -186,8 +191,10 @@ nlohmann::ordered_json as_json(const Row& r) {
 }
 
 int compare(const std::vector<Script>& scripts) {
-  nlohmann::ordered_json all = {
-      {"bench", "allocator_memory"}, {"machine", machine()}, {"commit", commit()}, {"torch", torch() ? torch()->version : "rules"}};
+  nlohmann::ordered_json all = {{"bench", "allocator_memory"},
+                                {"machine", machine()},
+                                {"commit", commit()},
+                                {"torch", torch() ? torch()->version : "rules"}};
   if (!g.json)
     std::printf("%s, commit %s; PyTorch: %s\n", machine().c_str(), commit().c_str(),
                 torch() != nullptr ? torch()->version : "not here, its rules as a model");

@@ -83,13 +83,15 @@ class CubPeer : public DevicePeer {
   explicit CubPeer(Device& device) : DevicePeer(device) {}
   std::uint64_t allocate(std::uint64_t bytes, Caller who) {
     void* address = nullptr;
-    if (allocator_.DeviceAllocate(0, &address, bytes, device_.stream(who.stream)) == cudaSuccess)
-      return reinterpret_cast<std::uint64_t>(address);
+    cudaError_t const result = allocator_.DeviceAllocate(&address, bytes, device_.stream(who.stream));
+    // It asks for the events of other streams' blocks and leaves "not ready" behind as the thread's last error, which
+    // its next call would then report as its own.
     cudaGetLastError();
-    return 0;
+    return result == cudaSuccess ? reinterpret_cast<std::uint64_t>(address) : 0;
   }
   void free(std::uint64_t address, Caller /*who*/) {
-    if (allocator_.DeviceFree(0, reinterpret_cast<void*>(address)) != cudaSuccess) check(CUDA_ERROR_UNKNOWN, "cub");
+    cudaError_t const result = allocator_.DeviceFree(reinterpret_cast<void*>(address));
+    check(static_cast<CUresult>(result), "cub::CachingDeviceAllocator::DeviceFree");  // the numbers are the same
   }
   void free_used(std::uint64_t address, Caller who, std::uint32_t others) {
     order(who, others);
@@ -136,6 +138,7 @@ class RulesPeer : public DevicePeer {
   }
   void free_used(std::uint64_t address, Caller who, std::uint32_t /*others*/) { free(address, who); }
   std::uint64_t reserved_bytes() const { return rules_->reserved_bytes(); }
+  std::uint64_t driver_calls() const { return rules_->driver_calls(); }
 
  private:
   std::unique_ptr<analysis::Rules> rules_;

@@ -12,14 +12,27 @@ namespace tidemark::bench {
 // Null: this build has none, or it cannot be opened (then stderr says why).
 const TorchTable* torch();
 
+// Where this allocator makes no plans by itself, there is only the one without.
+inline bool set_plans(auto& options, bool on, double search_seconds) {
+  if constexpr (requires { options.plan; }) {
+    options.plan = on;
+    options.plan_in_foreground = true;
+    options.plan_search_seconds = search_seconds;
+    return true;
+  }
+  return !on;
+}
+
 // f(peer). False: it is not here.
 template <class F>
-bool with_peer(std::string_view name, Device& device, F f) {
+bool with_peer(std::string_view name, Device& device, F f, double search_seconds = 0) {
   auto const run = [&](auto&& peer) {
     f(peer);
     return true;
   };
   if (name == "tidemark") return run(TidemarkPeer(device));
+  if (allocator::Options options; name == "tidemark planned" || name == "tidemark unplanned")
+    return set_plans(options, name == "tidemark planned", search_seconds) && run(TidemarkPeer(device, options));
   if (name == "tidemark unordered") return run(TidemarkSharedPeer(device));
   if (name == "tidemark alone") return run(TidemarkAlonePeer(device));
   if (name == "tidemark recorded") return run(TidemarkRecordedPeer(device));

@@ -36,22 +36,19 @@ class Player {
 
   Played play() {
     if (look_ == Look::Reserved) Device::count_calls();
+    begin_round();
     for (std::uint64_t round = 0; round < script_.repeat && played_.fits; ++round) {
-      Device::Calls const before = Device::calls();
-      played_.last_reserved_bytes = peer_.reserved_bytes();
-      played_.ticks.clear();
       for (const Step& step : script_.steps)
         if (!take(step)) {
           played_.fits = false;
           break;
         }
       clear();
-      if constexpr (requires { peer_.end_of_round(); }) peer_.end_of_round();
-      Device::Calls const after = Device::calls();
-      played_.last_calls = {.memory = after.memory - before.memory, .events = after.events - before.events};
-      played_.peak_reserved_bytes = std::max(played_.peak_reserved_bytes, played_.last_reserved_bytes);
+      if (script_.repeat > 1) end_round();
     }
-    played_.calls = Device::calls();
+    if (script_.repeat == 1 && !script_.loops) end_round();
+    played_.calls = calls();
+    played_.peak_reserved_bytes = std::max(played_.peak_reserved_bytes, reserved_bytes_);
     return std::move(played_);
   }
 
@@ -62,6 +59,25 @@ class Player {
     std::uint32_t others = 0;  // streams that have used it, a bit each
   };
 
+  void begin_round() {
+    before_ = calls();
+    reserved_bytes_ = peer_.reserved_bytes();
+    ticks_.clear();
+  }
+  void end_round() {
+    Device::Calls const now = calls();
+    played_.last_calls = {.memory = now.memory - before_.memory, .events = now.events - before_.events};
+    played_.last_reserved_bytes = reserved_bytes_;
+    played_.peak_reserved_bytes = std::max(played_.peak_reserved_bytes, reserved_bytes_);
+    played_.ticks = std::move(ticks_);
+    begin_round();
+  }
+  Device::Calls calls() const {
+    if constexpr (requires { peer_.driver_calls(); })
+      return {.memory = peer_.driver_calls()};
+    else
+      return Device::calls();
+  }
   bool take(const Step& step) {
     Block& block = blocks_[step.block];
     switch (step.what) {
@@ -73,8 +89,12 @@ class Player {
         return true;
       case Step::What::Order: peer_.put_before(step.other, step.stream); return true;
       case Step::What::Synchronize: device_.synchronize(); return true;
+      case Step::What::Round: end_round(); return true;
       case Step::What::Foreign: return foreign(step, block);
-      case Step::What::ForeignFree: check(cuMemFree(block.address), "cuMemFree"); block = {}; return true;
+      case Step::What::ForeignFree:
+        check(cuMemFree(block.address), "cuMemFree");
+        block = {};
+        return true;
     }
     return false;
   }
@@ -108,12 +128,11 @@ class Player {
       if (block.address != 0) free(block);
   }
   void look() {
-    if (look_ == Look::Reserved)
-      played_.last_reserved_bytes = std::max(played_.last_reserved_bytes, peer_.reserved_bytes());
+    if (look_ == Look::Reserved) reserved_bytes_ = std::max(reserved_bytes_, peer_.reserved_bytes());
   }
   std::uint64_t now() const { return look_ == Look::Time ? clock_.now_ordered() : 0; }
   void note(std::uint64_t begin) {
-    if (look_ == Look::Time) played_.ticks.push_back(clock_.now_ordered() - begin);
+    if (look_ == Look::Time) ticks_.push_back(clock_.now_ordered() - begin);
   }
 
   Device& device_;
@@ -122,6 +141,9 @@ class Player {
   Look look_;
   trace::Clock clock_ = trace::Clock::pick();
   std::vector<Block> blocks_;
+  std::uint64_t reserved_bytes_ = 0;  // peak of this round
+  Device::Calls before_;
+  std::vector<std::uint64_t> ticks_;
   Played played_;
 };
 

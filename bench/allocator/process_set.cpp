@@ -3,6 +3,7 @@
 
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -45,6 +46,10 @@ Answer ask(const PeerName& peer, const std::vector<std::string>& arguments, cons
                         ":\"$LD_LIBRARY_PATH\" " + peer.environment + " " + environment + " " +
                         quoted(std::filesystem::read_symlink("/proc/self/exe")) + " --peer " + quoted(peer.name);
   for (const std::string& argument : arguments) command += " " + quoted(argument);
+  // What a library says at its start is of interest only where the process fails.
+  std::string const talk =
+      std::filesystem::temp_directory_path() / ("bench_allocator-" + std::to_string(getpid()) + ".stderr");
+  command += " 2>" + quoted(talk);
   Answer answer;
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {.exit_code = 127};
@@ -56,6 +61,9 @@ Answer ask(const PeerName& peer, const std::vector<std::string>& arguments, cons
   }
   int const status = pclose(pipe);
   answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (std::ifstream file(talk); answer.exit_code != 0)
+    for (std::string text; std::getline(file, text);) answer.talk += text + "\n";
+  std::filesystem::remove(talk);
   return answer;
 }
 

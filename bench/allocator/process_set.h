@@ -12,7 +12,8 @@ namespace tidemark::bench {
 
 struct Answer {
   int exit_code = 0;
-  std::vector<std::pair<std::string, double>> values;  // as they came
+  std::string talk;                                      // what a process that failed said on stderr
+  std::vector<std::pair<std::string, double>> values;    // as they came
   double operator[](const std::string& question) const;  // 0: it is not among them
 };
 

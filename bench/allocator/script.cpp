@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 
+#include "allocator/core/plan/recorder.h"
 #include "analysis/replay/lifetimes.h"
 #include "base/bytes.h"
 
@@ -41,6 +43,7 @@ class Writer {
          .other = static_cast<std::uint8_t>(earlier)});
   }
   void synchronize() { add({.what = Step::What::Synchronize}); }
+  void round() { add({.what = Step::What::Round}); }
   void temporary(std::uint64_t bytes) { free(allocate(bytes)); }
 
   Script take(unsigned streams = 1, std::string schedule = "eager") {
@@ -74,7 +77,90 @@ class Writer {
   std::exit(1);
 }
 
-// A run that PyTorch recorded, once and fifty times.
+// How many allocations make an iteration; 0: none repeats. What is much shorter than the run is a loop within one.
+std::size_t period_of(const analysis::Lifetimes& lifetimes) {
+  plan::Recorder recorder;
+  std::vector<std::uint64_t> numbers(lifetimes.bytes.size());
+  for (auto const& operation : lifetimes.operations)
+    if (operation.free)
+      recorder.on_free(numbers[operation.block]);
+    else
+      numbers[operation.block] = recorder.on_alloc({.size_bytes = lifetimes.bytes[operation.block]});
+  std::size_t const period = recorder.ready() ? recorder.take(512).events.size() : 0;
+  return 5 * period >= lifetimes.bytes.size() ? period : 0;
+}
+
+// The training loop that a recorded run shows the beginning of: as recorded up to some allocation, then the iteration
+// that begins there again and again. Its n-th allocation is the n + period-th one round later, and so are the frees.
+struct Loop {
+  std::vector<analysis::Lifetimes::Operation> before, iteration;
+
+  Loop(const analysis::Lifetimes& lifetimes, std::size_t period, std::size_t begin) {
+    for (auto const& operation : lifetimes.operations) {
+      if (!operation.free && operation.block == begin + period) return;
+      bool const started = !iteration.empty() || (!operation.free && operation.block == begin);
+      (started ? iteration : before).push_back(operation);
+    }
+  }
+  // Whether it could go on like this for ever: what it frees is live.
+  bool is_sound(std::size_t period) const {
+    std::vector<bool> live;
+    auto const take = [&](const analysis::Lifetimes::Operation& operation, std::size_t shift) {
+      if (!operation.free) return live.push_back(true), true;
+      std::size_t const block = operation.block + shift;
+      if (block >= live.size() || !live[block]) return false;
+      live[block] = false;
+      return true;
+    };
+    for (auto const& operation : before)
+      if (!take(operation, 0)) return false;
+    auto const alive = [&] { return std::count(live.begin(), live.end(), true); };
+    auto const at_first = alive();
+    for (std::size_t round = 0; round < 3; ++round)
+      for (auto const& operation : iteration)
+        if (!take(operation, round * period)) return false;
+    return alive() == at_first;
+  }
+};
+
+// The one that begins with the fewest bytes live: where a step ends.
+std::optional<Loop> loop_of(const analysis::Lifetimes& lifetimes, std::size_t period) {
+  std::vector<std::pair<std::uint64_t, std::size_t>> cuts;  // live bytes, allocation
+  std::uint64_t live = 0;
+  for (auto const& operation : lifetimes.operations) {
+    std::uint64_t const bytes = lifetimes.bytes[operation.block];
+    if (!operation.free && operation.block + period < lifetimes.bytes.size()) cuts.emplace_back(live, operation.block);
+    live += operation.free ? 0 - bytes : bytes;
+  }
+  std::sort(cuts.begin(), cuts.end());
+  for (auto const& [bytes, begin] : cuts)
+    if (Loop loop(lifetimes, period, begin); loop.is_sound(period)) return loop;
+  return std::nullopt;
+}
+
+Script script_of(const std::string& name, const analysis::Lifetimes& lifetimes, const Loop& loop, std::size_t rounds) {
+  Writer w(name + " loop", "the recorded run's iteration, " + std::to_string(rounds) + " times");
+  std::vector<std::uint32_t> blocks;
+  std::size_t shift = 0;
+  auto const take = [&](const analysis::Lifetimes::Operation& operation) {
+    if (operation.free)
+      w.free(blocks[operation.block + shift]);
+    else
+      blocks.push_back(w.allocate(lifetimes.bytes[operation.block]));
+  };
+  for (auto const& operation : loop.before) take(operation);
+  std::size_t const begin = blocks.size();
+  for (std::size_t round = 0; round < rounds; ++round) {
+    shift = blocks.size() - begin;
+    for (auto const& operation : loop.iteration) take(operation);
+    w.round();
+  }
+  Script script = w.take();
+  script.loops = true;
+  return script;
+}
+
+// A run that PyTorch recorded: once, fifty times from its beginning, and its loop.
 void add_snapshot(const std::filesystem::path& path, std::vector<Script>& scripts) {
   auto const lifetimes = analysis::read_lifetimes(path.string());
   if (!lifetimes.ok()) stop(lifetimes.error().what);
@@ -88,6 +174,8 @@ void add_snapshot(const std::filesystem::path& path, std::vector<Script>& script
   script.name = name + " x50";
   script.repeat = 50;
   scripts.push_back(std::move(script));
+  if (std::size_t const period = period_of(*lifetimes); period != 0)
+    if (auto const loop = loop_of(*lifetimes, period)) scripts.push_back(script_of(name, *lifetimes, *loop, 50));
 }
 
 std::vector<std::uint64_t> read_lengths(const std::string& path) {
@@ -123,7 +211,8 @@ Script variable_lengths(const std::string& source, const std::vector<std::uint64
   for (int i = 0; i < 4 * kLayers; ++i) w.allocate(3 * kWidth * kWidth * 2);  // parameters stay
   for (std::size_t step = 0; step < steps; ++step) {
     std::uint64_t tokens = 0;
-    for (std::size_t i = 0; i < 4; ++i) tokens += std::min<std::uint64_t>(8192, lengths[(4 * step + i) % lengths.size()]);
+    for (std::size_t i = 0; i < 4; ++i)
+      tokens += std::min<std::uint64_t>(8192, lengths[(4 * step + i) % lengths.size()]);
     std::uint64_t const row = tokens * kWidth * 2;
     std::vector<std::uint32_t> kept, gradients;
     for (int layer = 0; layer < kLayers; ++layer) {
@@ -245,9 +334,8 @@ std::vector<Script> all_scripts(const ScriptSources& sources) {
   std::sort(paths.begin(), paths.end());
   for (auto const& path : paths) add_snapshot(path, scripts);
   std::size_t const steps = sources.brief ? 5 : 200;
-  scripts.push_back(sources.lengths.empty()
-                        ? variable_lengths("(drawn)", drawn_lengths(4 * steps), steps)
-                        : variable_lengths("(recorded)", read_lengths(sources.lengths), steps));
+  scripts.push_back(sources.lengths.empty() ? variable_lengths("(drawn)", drawn_lengths(4 * steps), steps)
+                                            : variable_lengths("(recorded)", read_lengths(sources.lengths), steps));
   for (const char* const schedule : {"random:7", "late"}) scripts.push_back(gathered(schedule, sources.brief ? 2 : 20));
   for (Script& script : complaints()) scripts.push_back(std::move(script));
   return scripts;

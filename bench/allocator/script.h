@@ -16,6 +16,7 @@ struct Step {
     Synchronize,  // the program waits for the device
     Foreign,      // another library takes `bytes` of the device for `block`
     ForeignFree,
+    Round,  // an iteration of a loop ends; what is live stays
   };
   What what{};
   std::uint8_t stream = 0;
@@ -29,8 +30,9 @@ struct Script {
   std::string what;
   std::vector<Step> steps;
   unsigned streams = 1;
-  std::uint64_t repeat = 1;     // what is live at the end is freed before the next round
-  std::string schedule = "eager";  // of the device
+  std::uint64_t repeat = 1;           // what is live at the end is freed before the next round
+  bool loops = false;                 // the same again and again: a plan may help
+  std::string schedule = "eager";     // of the device
   std::uint64_t peak_live_bytes = 0;  // of the program and of other libraries, in steps of 512 B
 };
 

@@ -45,12 +45,13 @@ inline allocator::DriverFunctions driver_functions() {
 
 class TidemarkPeer {
  public:
-  explicit TidemarkPeer(Device& device)
-      : TidemarkPeer(device, std::make_unique<allocator::CudaUpstream>(driver_functions(), device.context(), 0)) {}
-  TidemarkPeer(Device& device, std::unique_ptr<allocator::Upstream> driver)
-      : device_(device),
-        driver_(std::move(driver)),
-        allocator_(allocator::Allocator::make(*driver_, {.capacity_bytes = device.capacity_bytes()})) {
+  explicit TidemarkPeer(Device& device, const allocator::Options& options = {})
+      : TidemarkPeer(device, options,
+                     std::make_unique<allocator::CudaUpstream>(driver_functions(), device.context(), 0)) {}
+  TidemarkPeer(Device& device, allocator::Options options, std::unique_ptr<allocator::Upstream> driver)
+      : device_(device), driver_(std::move(driver)) {
+    options.capacity_bytes = device.capacity_bytes();
+    allocator_ = allocator::Allocator::make(*driver_, options);
     for (unsigned s = 0; s < device.streams(); ++s)
       domains_.push_back(allocator_->add_stream(
           allocator::StreamHandle{reinterpret_cast<std::uint64_t>(static_cast<void*>(device.stream(s)))}));
@@ -75,6 +76,7 @@ class TidemarkPeer {
   // What the interposer does when another library's call runs out.
   bool give_back(std::uint64_t bytes) { return allocator_->give_back(bytes) != 0; }
   std::uint64_t reserved_bytes() const { return device_.reserved_bytes(); }
+  allocator::Statistics statistics() const { return allocator_->statistics(); }
 
  protected:
   Device& device_;
@@ -86,8 +88,9 @@ class TidemarkPeer {
 class TidemarkAlonePeer : public TidemarkPeer {
  public:
   explicit TidemarkAlonePeer(Device& device)
-      : TidemarkPeer(device, std::make_unique<tests::FakeUpstream>(
-                                 tests::FakeOptions{.capacity_bytes = device.capacity_bytes()})) {}
+      : TidemarkPeer(
+            device, {},
+            std::make_unique<tests::FakeUpstream>(tests::FakeOptions{.capacity_bytes = device.capacity_bytes()})) {}
   // The stream is known to be in use: nothing reaches a device.
   void submit(std::uint64_t /*address*/, Caller who) {
     allocator_->before_submission(domains_[who.stream]);

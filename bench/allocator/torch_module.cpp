@@ -10,6 +10,11 @@
 
 #include "bench/allocator/torch_table.h"
 
+// Not in a header: libtorch_cuda tells it to libc10_cuda when it is loaded, and there is none here.
+namespace c10::cuda::_internal {
+C10_CUDA_API void setHasPrimaryContext(bool (*)(DeviceIndex));
+}
+
 namespace {
 
 namespace caching = c10::cuda::CUDACachingAllocator;
@@ -18,11 +23,11 @@ int start(int history) {
   try {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess) return 0;
+    c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
     caching::init(devices);
     // What Python's start of CUDA does too; expandable segments ask for it.
     c10::cuda::detail::init_p2p_access_cache(devices);
-    if (history != 0)
-      caching::recordHistory(true, nullptr, 1'000'000, caching::RecordContext::NEVER, true, {});
+    if (history != 0) caching::recordHistory(true, nullptr, 1'000'000, caching::RecordContext::NEVER, true, {});
     return 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "PyTorch's allocator: %s\n", e.what());

@@ -92,6 +92,7 @@ class Life {
     std::uint64_t owner = 0;
     std::size_t stream = 0;  // the only one that uses it
     bool ordered = false;    // allocated in its order
+    bool whole = false;      // the driver's own
   };
 
   Schedule schedule() {
@@ -118,9 +119,10 @@ class Life {
     Block block{.bytes = 1 + (random() % 4 == 0 ? random() % (6 * kMiB) : 512 * (random() % 400)),
                 .owner = ++next_owner_,
                 .stream = random() % streams_.size(),
-                .ordered = random() % 2 == 0};
+                .ordered = random() % 2 == 0,
+                .whole = wholes_ && random() % 64 == 0};
     DomainId const domain = block.ordered ? streams_[block.stream].domain : DomainId::Shared;
-    if (allocator_->allocate({.bytes = block.bytes, .domain = domain, .whole = random() % 64 == 0}, &block.address) !=
+    if (allocator_->allocate({.bytes = block.bytes, .domain = domain, .whole = block.whole}, &block.address) !=
         Status::Ok)
       return;
     use(block);
@@ -149,6 +151,7 @@ class Life {
     allocator_->after_submission(stream.domain);
   }
   void release(const Block& block) {
+    if (block.whole) device_.run_everything();  // as a driver's free does
     DomainId const domain = block.ordered && block.owner % 3 != 0 ? streams_[block.stream].domain : DomainId::Shared;
     if (allocator_->free_in(block.address, domain) != Freed::Yes) ++mistakes_;
   }
@@ -157,7 +160,9 @@ class Life {
     unsigned const what = random() % 8;
     if (what < 3) {
       auto const call = static_cast<Call>(1 + random() % (static_cast<unsigned>(Call::Count) - 1));
-      device_.fail(call, random() % 4, random() % 2 == 0 ? Status::OutOfMemory : Status::Failed);
+      // A whole block that the driver does not take back is the driver's affair, and in nobody's books.
+      if (call != Call::Free || !wholes_)
+        device_.fail(call, random() % 4, random() % 2 == 0 ? Status::OutOfMemory : Status::Failed);
     } else if (what == 3) {
       allocator_->give_back(random() % (8 * kMiB));
     } else if (what == 4) {
@@ -190,6 +195,7 @@ class Life {
 
   std::mt19937 random_;
   std::uint64_t capacity_bytes_;
+  bool wholes_ = random_() % 2 == 0;
   tests::SimulatedDevice device_;
   AnyPlan plan_;
   std::unique_ptr<Allocator> allocator_;
