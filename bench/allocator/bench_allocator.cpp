@@ -3,6 +3,8 @@
 // What do an allocation and its free cost, with one thread and with more, in our allocator and in its peers? All on the
 // software device, in processes that take turns; the median of the rounds. Without --json a table, else JSON with every
 // ratio. --peer NAME: one process of them.
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,6 +31,7 @@ struct Settings {
 } g;
 
 constexpr unsigned kMostThreads = 8;
+constexpr const char* kOwn = ", processor's time";
 
 std::size_t hot(auto& peer, Caller who, std::uint64_t bytes, std::size_t pairs) {
   for (std::size_t i = 0; i < pairs; ++i) {
@@ -75,11 +78,22 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// All threads begin together; the slowest one's time per pair.
-double ns_per_pair(const Device& device, unsigned threads, auto workload) {
-  std::vector<double> repetitions;
+struct Spent {
+  double wall_ns = 0;  // as a program sees it, and with it whatever else the machine does
+  double own_ns = 0;   // the processor's time for the thread: spinning counts, sleeping does not
+};
+
+double own_now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+// All threads begin together; per pair, of the thread that needs the most.
+Spent per_pair(const Device& device, unsigned threads, auto workload) {
+  std::vector<double> walls, owns;
   for (int repetition = 0; repetition < (g.brief ? 1 : 3); ++repetition) {
-    std::vector<double> each(threads);
+    std::vector<Spent> each(threads);
     std::vector<std::thread> running;
     std::atomic<unsigned> ready{0};
     for (unsigned t = 0; t < threads; ++t)
@@ -88,15 +102,19 @@ double ns_per_pair(const Device& device, unsigned threads, auto workload) {
         workload(t, true);  // warm
         ++ready;
         while (ready < threads) std::this_thread::yield();
+        double const own = own_now_ns();
         auto const begin = std::chrono::steady_clock::now();
-        std::size_t const pairs = workload(t, false);
-        std::chrono::duration<double, std::nano> const spent = std::chrono::steady_clock::now() - begin;
-        each[t] = spent.count() / static_cast<double>(pairs);
+        auto const pairs = static_cast<double>(workload(t, false));
+        std::chrono::duration<double, std::nano> const wall = std::chrono::steady_clock::now() - begin;
+        each[t] = {.wall_ns = wall.count() / pairs, .own_ns = (own_now_ns() - own) / pairs};
       });
     for (std::thread& t : running) t.join();
-    repetitions.push_back(*std::max_element(each.begin(), each.end()));
+    walls.push_back(
+        std::max_element(each.begin(), each.end(), [](auto& x, auto& y) { return x.wall_ns < y.wall_ns; })->wall_ns);
+    owns.push_back(
+        std::max_element(each.begin(), each.end(), [](auto& x, auto& y) { return x.own_ns < y.own_ns; })->own_ns);
   }
-  return median(std::move(repetitions));
+  return {.wall_ns = median(std::move(walls)), .own_ns = median(std::move(owns))};
 }
 
 // Each call with a look at the clock before and after it; what looking costs is taken off.
@@ -154,13 +172,17 @@ void measure(Device& device, auto& peer) {
   std::size_t const scale = g.brief ? 1 : 50;
   auto const all = [&](const std::string& suffix, unsigned threads, bool stream_each) {
     auto const run = [&](const char* name, auto workload) {
-      answer(name + suffix, ns_per_pair(device, threads, [&](unsigned t, bool warm) {
-               return workload(Caller{.thread = t, .stream = stream_each ? t : 0}, warm);
-             }));
+      Spent const spent = per_pair(device, threads, [&](unsigned t, bool warm) {
+        return workload(Caller{.thread = t, .stream = stream_each ? t : 0}, warm);
+      });
+      answer(name + suffix, spent.wall_ns);
+      answer(name + suffix + kOwn, spent.own_ns);
     };
-    run("hot 1 KiB", [&](Caller who, bool warm) { return hot(peer, who, 1024, warm ? 100 : 1000 * scale); });
+    // Warm: beyond the time in which an allocator finds its size.
+    if (threads <= 2)
+      run("hot 1 KiB", [&](Caller who, bool warm) { return hot(peer, who, 1024, warm ? 100 : 1000 * scale); });
     run("hot 4 MiB", [&](Caller who, bool warm) { return hot(peer, who, 4 << 20, warm ? 100 : 1000 * scale); });
-    run("train", [&](Caller who, bool warm) { return train(peer, who, warm ? 10 : scale); });
+    run("train", [&](Caller who, bool warm) { return train(peer, who, warm ? 40 : scale); });
     if (threads <= 2)
       run("random", [&](Caller who, bool warm) { return random_sizes(peer, who, warm ? 2000 : 200 * scale); });
   };
