@@ -332,6 +332,7 @@ std::vector<Script> all_scripts(const ScriptSources& sources) {
   for (auto const& entry : std::filesystem::directory_iterator(sources.snapshots))
     if (entry.path().extension() == ".gz") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
+  if (sources.brief) paths.resize(std::min<std::size_t>(paths.size(), 1));
   for (auto const& path : paths) add_snapshot(path, scripts);
   std::size_t const steps = sources.brief ? 5 : 200;
   scripts.push_back(sources.lengths.empty() ? variable_lengths("(drawn)", drawn_lengths(4 * steps), steps)
