@@ -224,8 +224,10 @@ Table compare() {
 }
 
 void print_text(const Table& table) {
-  std::printf("%s, commit %s\nns per allocation and free, or per call; median of %d interleaved rounds (best)\n\n",
-              machine().c_str(), commit().c_str(), g.brief ? 1 : g.rounds);
+  std::printf(
+      "%s, commit %s; PyTorch: %s\nns per allocation and free, or per call; median of %d interleaved rounds (best)\n\n",
+      machine().c_str(), commit().c_str(), torch() != nullptr ? torch()->version : "not here (tools/setup --torch)",
+      g.brief ? 1 : g.rounds);
   for (std::string const& question : table.questions()) {
     std::printf("%s\n", question.c_str());
     for (std::string const& peer : table.peers()) {
@@ -240,8 +242,11 @@ void print_text(const Table& table) {
 }
 
 void print_json(const Table& table) {
-  nlohmann::ordered_json all = {
-      {"bench", "allocator"}, {"machine", machine()}, {"commit", commit()}, {"rounds", g.brief ? 1 : g.rounds}};
+  nlohmann::ordered_json all = {{"bench", "allocator"},
+                                {"machine", machine()},
+                                {"commit", commit()},
+                                {"torch", torch() != nullptr ? torch()->version : ""},
+                                {"rounds", g.brief ? 1 : g.rounds}};
   for (std::string const& question : table.questions())
     for (std::string const& peer : table.peers()) {
       if (!table.has(peer, question)) continue;

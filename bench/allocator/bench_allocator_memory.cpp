@@ -194,10 +194,10 @@ int compare(const std::vector<Script>& scripts) {
   nlohmann::ordered_json all = {{"bench", "allocator_memory"},
                                 {"machine", machine()},
                                 {"commit", commit()},
-                                {"torch", torch() ? torch()->version : "rules"}};
+                                {"torch", torch() != nullptr ? torch()->version : "rules"}};
   if (!g.json)
     std::printf("%s, commit %s; PyTorch: %s\n", machine().c_str(), commit().c_str(),
-                torch() != nullptr ? torch()->version : "not here, its rules as a model");
+                torch() != nullptr ? torch()->version : "not here (tools/setup --torch), its rules as a model");
   for (const Script& script : scripts) {
     if (script.name.find(g.only) == std::string::npos) continue;
     std::vector<Row> rows;
