@@ -6,6 +6,7 @@ message(STATUS "tidemark ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE} by ${CMAKE_CXX_
 foreach(_part "nvcc;CMAKE_CUDA_COMPILER;kernels, samples and conformance tests are left out"
               "ccache;TIDEMARK_CCACHE;rebuilds are slower" "GoogleTest;GTest_FOUND;no tests"
               "Google Benchmark;benchmark_FOUND;no benches" "sanitizers;TIDEMARK_SANITIZE;none"
+              "PyTorch's allocator;TIDEMARK_TORCH_FOUND;in the benches its rules stand in for it, see tools/setup --torch"
               "fuzzers;TIDEMARK_FUZZERS;their corpora are replayed as unit tests")
   list(GET _part 0 _name)
   list(GET _part 1 _var)

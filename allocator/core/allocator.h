@@ -173,7 +173,8 @@ class Allocator {
     block.generation = static_cast<std::uint8_t>(block.generation == 255 ? 1 : block.generation + 1);
     block.state.store(State::Live, std::memory_order_release);
   }
-  Record* allocate_from_magazine(ThreadCache& thread, const Request& request, Granules granules) {
+  [[gnu::always_inline]] Record* allocate_from_magazine(ThreadCache& thread, const Request& request,
+                                                        Granules granules) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
     if ((mode & (kCapture | kPlan)) != 0) return nullptr;
     Record* const block = thread.pop(Magazine::key_of(effective(request.domain, mode), granules));
@@ -182,7 +183,7 @@ class Allocator {
     count_allocation(thread.counts, *block);
     return block;
   }
-  bool free_into_magazine(ThreadCache& thread, Record& block, DomainId domain) {
+  [[gnu::always_inline]] bool free_into_magazine(ThreadCache& thread, Record& block, DomainId domain) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
     if ((mode & kCapture) != 0 || block.capture != 0 || block.whole || block.planned) return false;
     if ((mode & kMulti) == 0)

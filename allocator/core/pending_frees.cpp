@@ -12,8 +12,9 @@ void PendingFrees::add(Record& block) {
   {
     std::lock_guard const guard(lock_);
     open_.blocks.push_back(&block);
+    open_.granules += block.granules;
     pending_granules_ += block.granules;
-    full = open_.blocks.size() >= kBatch;
+    full = open_.blocks.size() >= kBatch || open_.granules >= kBatchGranules;
   }
   if (full) close_batch();
 }

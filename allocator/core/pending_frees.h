@@ -15,7 +15,10 @@ namespace tidemark::allocator {
 
 class PendingFrees {
  public:
+  // A batch is closed when it has so many blocks or so much memory: an event costs more than a small block is worth,
+  // but it should stand close behind the free of a large one, before what the program submits next.
   static constexpr std::uint32_t kBatch = 32;
+  static constexpr Granules kBatchGranules = to_granules(8 << 20);
 
   explicit PendingFrees(Streams& streams) : streams_(streams) {}
 
@@ -32,6 +35,7 @@ class PendingFrees {
  private:
   struct Batch {
     std::vector<Record*> blocks;
+    std::uint64_t granules = 0;
     std::vector<Mark> marks;
     std::uint64_t synchronizations = 0;  // at least so many, where a stream could not be marked
   };

@@ -2,7 +2,8 @@
 // PyTorch's caching allocator, as rules: sizes in steps of 512 B; up to 1 MiB from segments of 2 MiB, below 10 MiB from
 // segments of 20 MiB, above from segments of the size in steps of 2 MiB; best fit; a block is split if the rest is at
 // least 512 B (small) or more than 1 MiB (large). With expandable segments: one range per kind, mapped in pages of 2
-// and 20 MiB where it is needed first, every rest of 512 B split off. One stream, no limit: nothing is ever given back.
+// and 20 MiB where it is needed first, every rest of 512 B split off, and the end of what is mapped taken last. One
+// stream, no limit: nothing is ever given back.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,9 +32,18 @@ class Pool {
   };
   using Blocks = std::map<std::uint64_t, Block>;
 
-  Blocks::iterator best_fit(std::uint64_t bytes) {
-    auto const found = free_.lower_bound({bytes, 0});
-    return found == free_.end() ? blocks_.end() : blocks_.find(found->second);
+  // The smallest free block that is large enough, and on through larger ones as long as their worth is less.
+  template <class F>
+  Blocks::iterator best_fit(std::uint64_t bytes, F worth) {
+    auto at = free_.lower_bound({bytes, 0});
+    if (at == free_.end()) return blocks_.end();
+    auto best = blocks_.find(at->second);
+    while (++at != free_.end()) {
+      auto const next = blocks_.find(at->second);
+      if (worth(next) >= worth(best)) break;
+      best = next;
+    }
+    return best;
   }
   Blocks::iterator add(std::uint64_t address, std::uint64_t bytes, State state) {
     auto const at = blocks_.emplace(address, Block{bytes, address, state}).first;
@@ -85,7 +95,7 @@ class PytorchRules : public Rules {
     std::uint64_t const rounded = round_up(bytes, kStep);
     bool const small = rounded <= kSmall;
     Pool& pool = small ? small_ : large_;
-    auto block = pool.best_fit(rounded);
+    auto block = find(pool, rounded);
     if (block == pool.blocks().end()) block = grow(pool, rounded, small);
     std::uint64_t const rest = block->second.bytes - rounded;
     if (splits(rest, small)) pool.split(block, rounded);
@@ -102,6 +112,9 @@ class PytorchRules : public Rules {
   std::uint64_t driver_calls() const override { return calls_; }
 
  protected:
+  virtual Pool::Blocks::iterator find(Pool& pool, std::uint64_t bytes) {
+    return pool.best_fit(bytes, [](auto block) { return block->second.bytes; });
+  }
   virtual bool splits(std::uint64_t rest, bool small) const { return small ? rest >= kStep : rest > kSmall; }
   virtual Pool::Blocks::iterator grow(Pool& pool, std::uint64_t bytes, bool small) {
     std::uint64_t const segment = small                     ? kSmallSegment
@@ -127,9 +140,18 @@ class ExpandableRules : public PytorchRules {
   }
 
  private:
+  // A block before unmapped addresses counts as what it can grow to: others are taken first.
+  Pool::Blocks::iterator find(Pool& pool, std::uint64_t bytes) override {
+    return pool.best_fit(bytes, [&](auto block) {
+      auto const next = std::next(block);
+      bool const grows = next != pool.blocks().end() && next->second.state == Pool::State::Unmapped;
+      return block->second.bytes + (grows ? next->second.bytes : 0);
+    });
+  }
   bool splits(std::uint64_t rest, bool /*small*/) const override { return rest >= kStep; }
   Pool::Blocks::iterator grow(Pool& pool, std::uint64_t bytes, bool small) override {
     std::uint64_t const page = small ? kSmallSegment : kLargeSegment;
+    if (pool.blocks().size() == 1) ++calls_;  // the range is reserved with its first use
     // The lowest unmapped range that is long enough, together with the free block before it.
     for (auto at = pool.blocks().begin();; ++at) {
       if (at->second.state != Pool::State::Unmapped) continue;
@@ -150,7 +172,7 @@ class ExpandableRules : public PytorchRules {
       if (more < unmapped->second.bytes) pool.split(unmapped, more);
       pool.set(unmapped, Pool::State::Free);
       reserved_ += more;
-      calls_ += 3 * (more / page);  // create, map, access
+      calls_ += 2 * (more / page) + 1;  // create and map each, access once
       block = pool.merge_around(unmapped);
     }
     return block;

@@ -86,12 +86,21 @@ class Setup(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("for x86-64, this machine is aarch64", output)
 
+    def test_pytorch_is_fetched_only_when_asked_for_and_where_its_wheel_fits(self):
+        home = self.toolkit("new", 13000)
+        self.stand_in("uname", "echo aarch64")
+        code, output = self.run_setup(CUDA_HOME=home)
+        self.assertEqual(code, 0, output)
+        code, output = self.run_setup("--torch", CUDA_HOME=home)
+        self.assertEqual(code, 1, output)
+        self.assertIn("the pinned wheel of PyTorch is for x86-64, this machine is aarch64", output)
+
     def test_an_unknown_option_is_named_and_the_usage_shown(self):
         for tool in ("setup", "demo", "test", "check", "check_format", "check_tidy", "fuzz"):
-            command = [str(self.root / "tools" / tool), "--torch"]
+            command = [str(self.root / "tools" / tool), "--nonsense"]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual(run.returncode, 2, tool)
-            self.assertIn("error: unknown argument: --torch", run.stderr)
+            self.assertIn("error: unknown argument: --nonsense", run.stderr)
             self.assertIn(f"usage: tools/{tool}", run.stderr)
 
     def test_a_checkout_that_cannot_be_written_is_told_so(self):

@@ -113,6 +113,22 @@ TEST_F(AllocatorTest, ABatchOfFreesCostsOneEventPerBusyStream) {
   allocator->remove_stream(idle.domain);
 }
 
+// What the program submits next must not hold up a large block: its events stand right behind its free.
+TEST_F(AllocatorTest, AnEventStandsCloseBehindTheFreeOfALargeBlock) {
+  Stream const s = make_stream();
+  Stream const t = make_stream();
+  std::uint64_t const small = allocate(1_MiB);
+  std::uint64_t const large = allocate(8_MiB);
+  work(s, small, 1 << 20, 1);
+  work(t, large, 8 << 20, 2);
+  work(s, small, 1 << 20, 1);
+  std::uint64_t const before = statistics().events_recorded;
+  allocator->free(small);
+  EXPECT_EQ(statistics().events_recorded, before);
+  allocator->free(large);
+  EXPECT_EQ(statistics().events_recorded, before + 2);
+}
+
 TEST_F(AllocatorTest, AStreamReusesWhatWasFreedInItsOrderAtOnceAndOthersLater) {
   Stream const s = make_stream();
   Stream const t = make_stream();
