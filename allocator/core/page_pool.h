@@ -23,6 +23,11 @@ namespace tidemark::allocator {
 using PieceId = std::uint32_t;  // 0: none
 using Frame = std::uint32_t;
 
+struct FrameRun {
+  Frame first = 0;
+  Frame last = 0;  // half-open
+};
+
 constexpr std::array<Frame, 3> kPieceFrames = {1, 4, 16};
 
 struct Piece {

@@ -14,6 +14,7 @@ namespace tidemark::plan {
 struct Recorded {
   std::vector<AllocEvent> events;
   Iteration iteration;
+  std::uint64_t first = 0;  // the number of the first event
 };
 
 class Recorder {
@@ -31,6 +32,9 @@ class Recorder {
   bool ready() const;
   // The iteration before its exact repeat. Only when ready; then not again until another period is accepted.
   Recorded take(std::uint64_t alignment);
+  // The period that goes on, as if it had been accepted just now: after a third of one more it is ready again, with the
+  // lifetimes of later iterations.
+  void look_again();
 
  private:
   struct Lifetime {

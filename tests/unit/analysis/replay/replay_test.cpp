@@ -26,7 +26,7 @@ Lifetimes recorded(const std::string& name) {
 }
 
 double ratio(const Lifetimes& lifetimes, const char* allocator) {
-  auto const result = replay(lifetimes, allocator, 1);
+  auto const result = replay(lifetimes, {.allocator = allocator});
   EXPECT_TRUE(result.ok());
   return result->ratio();
 }
@@ -71,11 +71,11 @@ TEST(Replay, RepetitionsAreCountedApart) {
   Table const table("op,id,bytes,stream,t_us\na,1,4000000,0,0\na,2,9000000,0,1\nf,1,0,0,2\n");
   auto const lifetimes = read_lifetimes(table.path);
   ASSERT_TRUE(lifetimes.ok());
-  auto const result = replay(*lifetimes, "tidemark", 5);
+  auto const result = replay(*lifetimes, {.allocator = "tidemark", .repetitions = 5});
   ASSERT_TRUE(result.ok());
   EXPECT_GT(result->driver_calls, 0u);
   EXPECT_EQ(result->steady_driver_calls, 0u);
-  EXPECT_FALSE(replay(*lifetimes, "nobody", 1).ok());
+  EXPECT_FALSE(replay(*lifetimes, {.allocator = "nobody"}).ok());
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "allocator/core/learner.h"
+
+#include <bit>
+#include <cstdlib>
+
+namespace tidemark::allocator {
+
+namespace {
+constexpr std::uint64_t kMask = (std::uint64_t{1} << Learner::kNumberBits) - 1;
+}
+
+void Learner::start() {
+  recorder_ = std::make_unique<plan::Recorder>();
+  live_at_.assign(std::bit_ceil(2 * recorder_->finder().longest_period()), 0);
+  live_ = 0;
+  first_number_ = numbers_;
+  accepted_at_ = events_without_period_ = 0;
+}
+
+void Learner::stop() {
+  recorder_.reset();
+  live_at_ = {};
+}
+
+std::uint32_t Learner::on_alloc(Granules granules) {
+  bool const had = recorder_->finder().period().has_value();
+  recorder_->on_alloc({.size_bytes = to_bytes(granules)});
+  live_ += granules;
+  live_at_[recorder_->finder().events() % live_at_.size()] = live_;
+  if (recorder_->finder().period()) {
+    if (!had) accepted_at_ = recorder_->finder().events();
+    events_without_period_ = 0;
+  } else {
+    ++events_without_period_;
+  }
+  return static_cast<std::uint32_t>(numbers_++ & kMask);
+}
+
+void Learner::on_free(std::uint32_t number, Granules granules) {
+  if (number == 0) return;
+  std::uint64_t const whole = numbers_ - ((numbers_ - number) & kMask);
+  if (whole < first_number_ || whole >= numbers_) return;
+  live_ -= granules;
+  recorder_->on_free(whole - first_number_);
+}
+
+void Learner::on_mark() {
+  recorder_->on_mark();
+}
+
+bool Learner::has_iteration() {
+  if (!recorder_->ready()) return false;
+  auto const period = recorder_->finder().period();
+  if (!period) return false;
+  std::uint64_t const now = recorder_->finder().events();
+  std::int64_t const growth = live_ - live_at_[(now - *period) % live_at_.size()];
+  if (now > *period && std::abs(growth) <= kLeak) return true;
+  recorder_->look_again();
+  return false;
+}
+
+plan::Recorded Learner::take() {
+  return recorder_->take(kGranuleBytes);
+}
+
+void Learner::look_again() {
+  recorder_->look_again();
+}
+
+std::uint64_t Learner::held_events() const {
+  if (!recorder_->finder().period()) return 0;
+  return recorder_->finder().events() - accepted_at_ + 1;
+}
+
+bool Learner::goes_on(const plan::Recorded& iteration) const {
+  return recorder_ && recorder_->finder().period() == iteration.events.size();
+}
+
+bool Learner::is_at(const plan::Recorded& iteration, std::size_t event) const {
+  if (!goes_on(iteration)) return false;
+  return (recorder_->finder().events() - iteration.first) % iteration.events.size() == event;
+}
+
+}  // namespace tidemark::allocator
