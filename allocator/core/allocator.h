@@ -290,7 +290,8 @@ class Allocator {
   void record_free(const Record& block);                // takes the lock
   void tend(std::unique_lock<FutexLock>& guard, Loop& loop, Chore chore);
   void begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop);
-  bool is_worth(const Loop& loop, std::uint64_t planned_live_bytes) const;  // without the lock, while it is tended
+  enum class Worth : std::uint8_t { No, PerhapsLater, Yes };
+  Worth worth_of(Loop& loop, std::uint64_t planned_live_bytes) const;  // without the lock, while it is tended
   void adopt(std::unique_lock<FutexLock>& guard, Loop& loop);
   void improve(Loop& loop);
   void take_up(Loop& loop, const std::shared_ptr<const plan::ServingPlan>& plan, bool at_cut);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "allocator/core/learner.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 
@@ -13,7 +14,7 @@ constexpr std::uint64_t kMask = (std::uint64_t{1} << Learner::kNumberBits) - 1;
 void Learner::start() {
   recorder_ = std::make_unique<plan::Recorder>();
   live_at_.assign(std::bit_ceil(2 * recorder_->finder().longest_period()), 0);
-  live_ = 0;
+  live_ = peak_ = 0;
   first_number_ = numbers_;
   accepted_at_ = events_without_period_ = 0;
 }
@@ -27,6 +28,7 @@ std::uint32_t Learner::on_alloc(Granules granules) {
   bool const had = recorder_->finder().period().has_value();
   recorder_->on_alloc({.size_bytes = to_bytes(granules)});
   live_ += granules;
+  peak_ = std::max(peak_, live_);
   live_at_[recorder_->finder().events() % live_at_.size()] = live_;
   if (recorder_->finder().period()) {
     if (!had) accepted_at_ = recorder_->finder().events();
@@ -52,12 +54,21 @@ void Learner::on_mark() {
 bool Learner::has_iteration() {
   if (!recorder_->ready()) return false;
   auto const period = recorder_->finder().period();
-  if (!period) return false;
+  if (!period || held_events() + 2 * *period < kFewest) return false;
   std::uint64_t const now = recorder_->finder().events();
   std::int64_t const growth = live_ - live_at_[(now - *period) % live_at_.size()];
-  if (now > *period && std::abs(growth) <= kLeak) return true;
+  if (now > *period && std::abs(growth) <= kLeak && reaches_peak(*period)) return true;
   recorder_->look_again();
   return false;
+}
+
+bool Learner::reaches_peak(std::size_t period) const {
+  // What has gone on for so long is all that the program does, whatever it did before.
+  if (held_events() > kSettled / 2) return true;
+  std::uint64_t const now = recorder_->finder().events();
+  std::int64_t highest = 0;
+  for (std::uint64_t n = now - period; n < now; ++n) highest = std::max(highest, live_at_[(n + 1) % live_at_.size()]);
+  return highest * 100 >= peak_ * kPeakPercent;
 }
 
 plan::Recorded Learner::take() {

@@ -29,12 +29,15 @@ class Learner {
   void on_free(std::uint32_t number, Granules granules);
   void on_mark();
 
-  // An iteration has been repeated, and nothing of it piles up: as much is live as one period ago.
+  // An iteration has been repeated, and it is the program's: nothing of it piles up, as much is live as one period ago;
+  // and it reaches what has been live before. A loop over layers does the one or the other, one over parameters is far
+  // from the peak.
   bool has_iteration();
   plan::Recorded take();
   // The same period, with the lifetimes of a later iteration, when it has gone on for a while.
   void look_again();
 
+  std::size_t period() const { return recorder_->finder().period().value_or(0); }
   // Since the period that goes on was accepted; 0: there is none.
   std::uint64_t held_events() const;
   bool is_exhausted() const { return held_events() == 0 && events_without_period_ > kPatience; }
@@ -46,10 +49,14 @@ class Learner {
 
  private:
   static constexpr std::int64_t kLeak = 128;  // granules per iteration that may pile up: some scalars
+  static constexpr std::int64_t kPeakPercent = 97;
+  static constexpr std::uint64_t kFewest = 2048;  // events of a loop before it is believed: layers are fewer
+  bool reaches_peak(std::size_t period) const;
 
   std::unique_ptr<plan::Recorder> recorder_;
   std::vector<std::int64_t> live_at_;  // by event
   std::int64_t live_ = 0;              // since the recording began
+  std::int64_t peak_ = 0;              // of that
   std::uint64_t numbers_ = 1;          // of all recordings
   std::uint64_t first_number_ = 1;     // of this one
   std::uint64_t accepted_at_ = 0;

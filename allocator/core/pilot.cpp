@@ -83,8 +83,10 @@ void Pilot::record_free(std::uint32_t number, Granules granules) {
 void Pilot::after_record(Loop& loop) {
   Learner& learner = loop.learner;
   if (!loop.has_iteration && learner.has_iteration()) {
-    if (loop.solving || loop.good_iterations > 0)
-      learner.look_again();  // it is known, or not yet to be thought of
+    // One that is followed may be a loop within the program's: a longer one is another.
+    bool const known = loop.good_iterations > 0 && learner.period() <= loop.replay.current()->plan().iteration();
+    if (loop.solving || known)
+      learner.look_again();
     else
       loop.has_iteration = true;
   }
@@ -123,7 +125,7 @@ void Pilot::forget(Loop& loop) {
   discard_solving(loop);
   loop.replay = {};
   loop.has_iteration = loop.wants_trim = loop.trimmed = false;
-  loop.missed = loop.strays = loop.occupied = 0;
+  loop.missed = loop.strays = loop.occupied = loop.probation = 0;
   loop.good_iterations = loop.bad_iterations = 0;
 }
 

@@ -48,6 +48,7 @@ struct Loop {
   bool unworthy = false;          // a plan would have saved nothing
   const plan::ServingPlan* adopted = nullptr;  // of what is being solved
   std::uint64_t extensions = 0;   // of the arena when the iteration was known
+  unsigned restless_iterations = 0;  // in which there were some
   std::uint64_t last_event = 0;   // of all loops
   std::uint64_t rest = 0;         // allocations since it stopped recording
   std::uint64_t pause = 0;        // so many until it begins again
@@ -55,12 +56,13 @@ struct Loop {
   std::uint64_t bar = 0;
   // While it follows plans:
   std::uint64_t missed = 0;       // in a row
+  std::uint64_t probation = 0;    // events that have to come in order before it is served again
   std::uint64_t strays = 0;       // in this iteration
   std::uint64_t occupied = 0;     // in this iteration
   unsigned good_iterations = 0;   // in a row
   unsigned bad_iterations = 0;
 
-  bool is_lost() const { return missed >= plan::PlanCursor::kLost; }
+  bool is_lost() const { return missed >= plan::PlanCursor::kLost || probation != 0; }
   bool is_at_cut() const { return replay.current() != nullptr && replay.current()->within_iteration() == 0; }
 };
 
@@ -102,12 +104,18 @@ class Pilot {
     if (loop.replay.plans() == 0) return std::nullopt;
     auto const step = loop.replay.follow({.size_bytes = to_bytes(granules)});
     if (!step || !step->sure) [[unlikely]] {
-      ++loop.missed;
       ++loop.strays;
+      // What comes after something else may only look like the loop: it has to be followed for an iteration.
+      if (++loop.missed >= plan::PlanCursor::kLost || loop.probation != 0)
+        loop.probation = loop.replay.current()->plan().iteration();
       return std::nullopt;
     }
     loop.missed = 0;
     if (loop.is_at_cut()) end_iteration(loop);
+    if (loop.probation != 0) [[unlikely]] {
+      --loop.probation;
+      return std::nullopt;
+    }
     return step;
   }
   // The number of the block. The loop records.

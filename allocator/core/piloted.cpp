@@ -2,6 +2,7 @@
 // The way of an allocation that the pilot watches: from its place in a plan, else as any other; and what has to be done
 // for a plan between two allocations. Cheap where a plan is followed: one lock, a comparison, some bits.
 #include <mutex>
+#include <utility>
 
 #include "allocator/core/allocator.h"
 
@@ -15,6 +16,8 @@ constexpr std::uint64_t kFirstBar = 1 << 12;   // allocations without a lease af
 constexpr std::uint64_t kLongestBar = 1 << 24;
 // A plan is worth its trouble from this part of what is reserved.
 constexpr std::uint64_t kWorthPart = 256;
+// Iterations in a row in which the driver was called: a plan would end that.
+constexpr unsigned kRestless = 3;
 }  // namespace
 
 Status Allocator::allocate_seen(const Request& request, std::uint64_t* address) {
@@ -67,7 +70,7 @@ Record* Allocator::serve(DomainId domain, const Request& request, Granules granu
     look_around();
   auto const step = pilot_.follow(*loop, granules);
   if (!step) {
-    if (loop->is_lost()) on_lost(*loop);
+    if (loop->is_lost() && loop->missed != 0) on_lost(*loop);
     return nullptr;
   }
   if (!loop->lease && !open_lease(*loop)) return nullptr;
@@ -265,6 +268,7 @@ void Allocator::begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop) {
   plan::Recorded iteration = loop.learner.take();
   guard.unlock();
   loop.extensions = extensions_.load(std::memory_order_relaxed);
+  loop.restless_iterations = 0;
   auto solving = Solving::start(std::move(iteration), options_.plan_search_seconds, !options_.plan_in_foreground);
   guard.lock();
   loop.solving = std::move(solving);
@@ -273,12 +277,16 @@ void Allocator::begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop) {
 
 // What would be reserved with the plan: what is live outside of it, and its frames. Where that saves nothing and the
 // loop runs without the driver as it is, blocks by size are faster.
-bool Allocator::is_worth(const Loop& loop, std::uint64_t planned_live_bytes) const {
-  if (extensions_.load(std::memory_order_relaxed) != loop.extensions) return true;
+Allocator::Worth Allocator::worth_of(Loop& loop, std::uint64_t planned_live_bytes) const {
   Statistics const now = statistics();
   std::uint64_t const outside = now.live_bytes - std::min(now.live_bytes, planned_live_bytes);
   std::uint64_t const height = round_up(loop.solving->first().layout.height, kFrameBytes);
-  return now.reserved_bytes >= outside + height + std::max(kFrameBytes, now.reserved_bytes / kWorthPart);
+  // A loop that is a small part of the program cannot be what keeps the rest of its memory apart.
+  std::uint64_t const gain = std::min(now.reserved_bytes - std::min(now.reserved_bytes, outside + height), height / 4);
+  if (gain >= std::max(kFrameBytes, now.reserved_bytes / kWorthPart)) return Worth::Yes;
+  std::uint64_t const extensions = extensions_.load(std::memory_order_relaxed);
+  if (std::exchange(loop.extensions, extensions) == extensions) return Worth::No;
+  return ++loop.restless_iterations >= kRestless ? Worth::Yes : Worth::PerhapsLater;
 }
 
 void Allocator::adopt(std::unique_lock<FutexLock>& guard, Loop& loop) {
@@ -287,11 +295,12 @@ void Allocator::adopt(std::unique_lock<FutexLock>& guard, Loop& loop) {
   bool const first_plan = loop.replay.plans() == 0;
   std::uint64_t const live = goes_on ? first.layout.cut_bytes : loop.learner.live_granules() * kGranuleBytes;
   guard.unlock();
-  bool const worth = !first_plan || is_worth(loop, live);
-  if (worth && goes_on) gather_frames();
+  Worth const worth = first_plan ? worth_of(loop, live) : Worth::Yes;
+  if (worth == Worth::Yes && goes_on) gather_frames();
   guard.lock();
-  loop.unworthy = !worth;
-  if (!worth) {
+  if (worth == Worth::PerhapsLater && goes_on) return;
+  loop.unworthy = worth != Worth::Yes;
+  if (loop.unworthy) {
     ++pilot_.counts.unworthy;
     pilot_.discard_solving(loop);
     return;
@@ -312,7 +321,7 @@ void Allocator::improve(Loop& loop) {
 
 void Allocator::take_up(Loop& loop, const std::shared_ptr<const plan::ServingPlan>& plan, bool at_cut) {
   loop.replay.add(plan, at_cut);
-  if (at_cut) loop.missed = 0;
+  if (at_cut) loop.missed = loop.probation = 0;
   loop.wants_trim = loop.trimmed = false;
   loop.strays = loop.occupied = 0;
   loop.good_iterations = loop.bad_iterations = 0;
