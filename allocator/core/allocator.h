@@ -277,7 +277,7 @@ class Allocator {
   Status allocate_seen(const Request& request, std::uint64_t* address);
   Record* serve(DomainId domain, const Request& request, Granules granules);
   bool take_place(std::unique_lock<FutexLock>& guard, Loop& loop, const plan::Replay::Step& step);
-  bool map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block);
+  Record* map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request);
   bool open_lease(Loop& loop);
   bool end_lease(Loop& loop);         // false: frames are on their way to it
   void end_leases(bool only_lost);    // takes the lock

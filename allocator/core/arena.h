@@ -40,6 +40,7 @@ struct GrowthLimit {
   std::uint64_t sole_passed = 0;  // holes of everybody with stamps up to here may lose their frames
   bool stitch = true;
   bool rob_plan = false;  // also frames of a plan's region that are free at the moment
+  bool grow = true;       // new frames may be made; only leases ask for less
 };
 
 struct ArenaUse {
@@ -216,6 +217,8 @@ class Arena {
   // leased.cpp
   static std::vector<const Record*> blocks_of(const Leased& lease);  // in the order of their offsets
   FrameRun frames_under(const Leased& lease, Granules begin, Granules end) const;
+  std::uint64_t lacking(const FrameRun& run) const;                // frames without a piece
+  std::uint64_t movable_frames(const GrowthLimit& limit) const;    // in stock and under holes
   std::string check_leases() const;
 
   // trim.cpp

@@ -32,8 +32,11 @@ class Learner {
   // An iteration has been repeated, and it is the program's: nothing of it piles up, as much is live as one period ago;
   // and it reaches what has been live before. A loop over layers does the one or the other, one over parameters is far
   // from the peak.
-  bool has_iteration();
+  bool has_iteration();  // asked right after an allocation
+  bool can_take() const { return recorder_ != nullptr && recorder_->ready(); }
   plan::Recorded take();
+  // The program does something else now: what it needed before is no measure.
+  void forget_peak() { peak_ = live_; }
   // The same period, with the lifetimes of a later iteration, when it has gone on for a while.
   void look_again();
 

@@ -58,10 +58,20 @@ FrameRun Arena::frames_under(const Leased& lease, Granules begin, Granules end) 
 
 bool Arena::lacks_frames(const Leased& lease, Granules begin, Granules end) const {
   std::lock_guard const guard(lock_);
-  FrameRun const run = frames_under(lease, begin, end);
-  for (Frame f = run.first; f < run.last; ++f)
-    if (pool_.shown(f) == 0) return true;
-  return false;
+  return lacking(frames_under(lease, begin, end)) != 0;
+}
+
+std::uint64_t Arena::lacking(const FrameRun& run) const {
+  std::uint64_t frames = 0;
+  for (Frame f = run.first; f < run.last; ++f) frames += pool_.shown(f) == 0 ? 1 : 0;
+  return frames;
+}
+
+std::uint64_t Arena::movable_frames(const GrowthLimit& limit) const {
+  std::uint64_t frames = pool_.stock_frames();
+  if (options_.stitch && limit.stitch)
+    for (const Loot& loot : all_loot(limit)) frames += loot.last - loot.first;
+  return frames;
 }
 
 Status Arena::map_leased(Leased& lease, Granules begin, Granules end, const GrowthLimit& limit) {
@@ -86,6 +96,7 @@ Status Arena::map_leased(Leased& lease, Granules begin, Granules end, const Grow
     auto const joins = [&](Frame f) { return pool_.shown(f) == 0 && !moves(f); };
     while ((run.first - all.first) % unit != 0 && joins(run.first - 1)) --run.first;
     while ((run.last - all.first) % unit != 0 && run.last < all.last && joins(run.last)) ++run.last;
+    if (!limit.grow && lacking(run) > movable_frames(limit)) return Status::OutOfMemory;
     plan_fillings(growth, run.first, run.last, limit);
     lease.moving.push_back(run);
   }

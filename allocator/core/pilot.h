@@ -62,7 +62,9 @@ struct Loop {
   unsigned good_iterations = 0;   // in a row
   unsigned bad_iterations = 0;
 
-  bool is_lost() const { return missed >= plan::PlanCursor::kLost || probation != 0; }
+  // Long enough for the cursor to find a place in another plan, and for the place to be believed.
+  static constexpr std::uint64_t kGone = 16;
+  bool is_lost() const { return missed >= kGone || probation != 0; }
   bool is_at_cut() const { return replay.current() != nullptr && replay.current()->within_iteration() == 0; }
 };
 
@@ -99,6 +101,8 @@ class Pilot {
     return nothing || loop.is_tended ? Chore::None : find_chore(loop);
   }
   std::uint64_t events() const { return events_; }
+  // Others have allocated for a while, and this one has not.
+  bool is_idle(const Loop& loop) const { return events_ - loop.last_event > kIdle; }
   // The entry that this allocation is and that may be served; none: it is served elsewhere.
   std::optional<plan::Replay::Step> follow(Loop& loop, Granules granules) {
     if (loop.replay.plans() == 0) return std::nullopt;
@@ -106,8 +110,10 @@ class Pilot {
     if (!step || !step->sure) [[unlikely]] {
       ++loop.strays;
       // What comes after something else may only look like the loop: it has to be followed for an iteration.
-      if (++loop.missed >= plan::PlanCursor::kLost || loop.probation != 0)
+      if (++loop.missed >= Loop::kGone || loop.probation != 0) {
         loop.probation = loop.replay.current()->plan().iteration();
+        loop.good_iterations = 0;
+      }
       return std::nullopt;
     }
     loop.missed = 0;
@@ -134,6 +140,7 @@ class Pilot {
   Counts counts;
 
  private:
+  static constexpr std::uint64_t kIdle = 4096;
   static constexpr std::uint64_t kFirstPause = 1 << 20;
   static constexpr std::uint64_t kLongestPause = 1 << 26;
   static constexpr unsigned kIndexShift = Learner::kNumberBits;

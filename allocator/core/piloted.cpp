@@ -10,7 +10,7 @@ namespace tidemark::allocator {
 
 namespace {
 constexpr std::uint64_t kLongLost = 1024;      // allocations after which a lease is given up, at least
-constexpr std::uint64_t kIdle = 1 << 16;       // allocations of others after which it is, too
+constexpr std::uint64_t kForgotten = 1 << 16;  // allocations of others after which it is, too
 constexpr std::uint64_t kLookAround = 4096;
 constexpr std::uint64_t kFirstBar = 1 << 12;   // allocations without a lease after one had to be given up
 constexpr std::uint64_t kLongestBar = 1 << 24;
@@ -82,18 +82,17 @@ Record* Allocator::serve(DomainId domain, const Request& request, Granules granu
     ++pilot_.counts.misses;
     return nullptr;
   }
-  if (!loop->lease->is_mapped(block.right) && !map_place(guard, *loop, block)) {
-    ++pilot_.counts.misses;
-    return nullptr;
-  }
-  ++pilot_.counts.hits;
-  loop->lease->show(block.right);
-  hand_out(block, request.bytes);
+  Record* served = &block;
+  if (!loop->lease->is_mapped(block.right)) served = map_place(guard, *loop, block, request);
+  ++(served == &block ? pilot_.counts.hits : pilot_.counts.misses);
+  if (served == nullptr) return nullptr;
+  if (served == &block) loop->lease->show(block.right);
+  hand_out(*served, request.bytes);
   if (loop->learner.is_recording()) {
-    block.left = pilot_.record(*loop, granules);
+    served->left = pilot_.record(*loop, granules);
     if (!loop->learner.is_recording()) set_pilot_mode();
   }
-  return &block;
+  return served;
 }
 
 // Where streams have to pass first, some may have done so since they were asked last.
@@ -122,10 +121,12 @@ bool Allocator::open_lease(Loop& loop) {
   return loop.lease != nullptr;
 }
 
-// The block is taken; its place gets frames, first of all from holes that are nobody's any more.
-bool Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block) {
+// The place is taken and gets frames from holes. Where there are not enough of them in the first round, because what the
+// program had before the plan is in the way, a hole elsewhere will do before the device gives more.
+Record* Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request) {
   Lease& lease = *loop.lease;
   block.state.store(State::Busy, std::memory_order_relaxed);
+  bool const first_round = !loop.trimmed;
   ++loop.mappings;  // so that nobody ends the lease
   guard.unlock();
   if (lease.lacks_frames(block)) {
@@ -134,21 +135,31 @@ bool Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record
     merge_everything();
     wait_for_frames();
   }
-  GrowthLimit const limit{.frames = limit_frames_,
-                          .sole_passed = streams_.passed(sole_.load(std::memory_order_acquire)),
-                          .stitch = options_.stitch && (mode_.load(std::memory_order_acquire) & kCapture) == 0};
-  Status const status = lease.map(block, limit);
+  GrowthLimit limit{.frames = limit_frames_,
+                    .sole_passed = streams_.passed(sole_.load(std::memory_order_acquire)),
+                    .stitch = options_.stitch && (mode_.load(std::memory_order_acquire) & kCapture) == 0,
+                    .grow = !first_round};
+  Status status = lease.map(block, limit);
+  Record* elsewhere = nullptr;
+  if (status == Status::OutOfMemory && first_round) {
+    elsewhere = arena_.take({.domain = loop.domain, .granules = block.granules, .lifetime = request.lifetime});
+    limit.grow = true;
+    if (elsewhere == nullptr) status = lease.map(block, limit);
+  }
   guard.lock();
   --loop.mappings;
-  if (status == Status::Ok)
+  if (status == Status::Ok) {
     lease.set_mapped(block.right);
-  else
-    lease.release(block);
-  return status == Status::Ok;
+    return &block;
+  }
+  lease.release(block);
+  return elsewhere;
 }
 
 void Allocator::on_lost(Loop& loop) {
-  if (!loop.learner.is_recording() && loop.missed == plan::PlanCursor::kLost) {
+  if (loop.missed == Loop::kGone && loop.learner.is_recording()) {
+    loop.learner.forget_peak();
+  } else if (loop.missed == Loop::kGone) {
     loop.learner.start();
     set_pilot_mode();
   }
@@ -162,10 +173,11 @@ void Allocator::on_lost(Loop& loop) {
 // Loops that nobody asks any more keep nothing; the mode follows what there is to watch.
 void Allocator::look_around() {
   pilot_.for_each([&](Loop& loop) {
-    if (pilot_.events() - loop.last_event < kIdle) return;
+    if (loop.lease && pilot_.is_idle(loop)) lost_leases_.store(true, std::memory_order_relaxed);
+    if (pilot_.events() - loop.last_event < kForgotten) return;
     end_lease(loop);
     if (!loop.lease && !loop.is_tended) pilot_.forget(loop);
-    if (loop.learner.is_recording() && !loop.is_tended) pilot_.stop_recording(loop, kIdle);
+    if (loop.learner.is_recording() && !loop.is_tended) pilot_.stop_recording(loop, kForgotten);
   });
   set_pilot_mode();
 }
@@ -186,7 +198,8 @@ void Allocator::end_leases(bool only_lost) {
   std::lock_guard const guard(pilot_.lock());
   lost_leases_.store(false, std::memory_order_relaxed);
   pilot_.for_each([&](Loop& loop) {
-    if (!loop.lease || (only_lost && !loop.is_lost()) || !end_lease(loop) || only_lost) return;
+    if (!loop.lease || (only_lost && !loop.is_lost() && !pilot_.is_idle(loop))) return;
+    if (!end_lease(loop) || only_lost) return;
     loop.bar = std::min(std::max(2 * loop.bar, kFirstBar), kLongestBar);
     loop.barred = loop.bar;
   });
@@ -264,7 +277,7 @@ void Allocator::tend(std::unique_lock<FutexLock>& guard, Loop& loop, Chore chore
 
 void Allocator::begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop) {
   loop.has_iteration = false;
-  if (!loop.learner.is_recording() || !loop.learner.has_iteration()) return;
+  if (!loop.learner.can_take()) return;
   plan::Recorded iteration = loop.learner.take();
   guard.unlock();
   loop.extensions = extensions_.load(std::memory_order_relaxed);
@@ -391,7 +404,7 @@ void Allocator::leave_loop_of(DomainId stream) {
   if (loop == nullptr || stream == DomainId::Shared) return;
   end_lease(*loop);
   if (!loop->is_tended) pilot_.forget(*loop);
-  if (loop->learner.is_recording()) pilot_.stop_recording(*loop, kIdle);
+  if (loop->learner.is_recording()) pilot_.stop_recording(*loop, kForgotten);
   set_pilot_mode();
 }
 

@@ -113,7 +113,7 @@ std::optional<std::size_t> PlanCursor::search(const AllocEvent& event) {
   } else if (auto const entry = join(*this)) {
     return entry;
   }
-  ++misses_;
+  if (++misses_ >= kSure) in_order_ = 0;
   return std::nullopt;
 }
 
@@ -123,7 +123,8 @@ std::optional<std::size_t> PlanCursor::join(const PlanCursor& lost) {
   std::copy(std::begin(lost.last_), std::end(lost.last_), std::begin(last_));
   std::size_t const n = plan_->iteration();
   before_.reset();
-  run_ = in_order_ = 0;
+  run_ = 0;
+  in_order_ = kSure;  // four events say so
   return take((at_ / n * n + (*after + n - 1) % n) % plan_->entries());
 }
 

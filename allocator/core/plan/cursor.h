@@ -76,7 +76,8 @@ class PlanCursor {
   std::size_t within_iteration() const { return within_; }
   // Whether the program has followed the plan from where it is believed to be.
   bool is_sure() const { return in_order_ + run_ >= kSure; }
-  bool is_lost() const { return run_ == 0 && misses_ >= kLost; }
+  // The last event was not the one that was expected, nor were some before.
+  bool is_astray() const { return run_ == 0 && !is_sure(); }
   const ServingPlan& plan() const { return *plan_; }
 
  private:

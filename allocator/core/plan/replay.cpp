@@ -59,7 +59,6 @@ void Replay::choose(const AllocEvent& event) {
 // Where the current plan knows nothing of the last few events, another one may.
 std::optional<Replay::Step> Replay::join_another() {
   PlanCursor const& lost = cursors_.front();
-  if (!lost.is_lost()) return std::nullopt;
   for (auto other = std::next(cursors_.begin()); other != cursors_.end(); ++other) {
     auto const entry = other->join(lost);
     if (!entry) continue;
@@ -73,8 +72,12 @@ std::optional<Replay::Step> Replay::join_another() {
 std::optional<Replay::Step> Replay::find(const AllocEvent& event) {
   if (cursors_.size() > 1) choose(event);
   PlanCursor& cursor = cursors_.front();
-  if (auto const entry = cursor.next(event)) return Step{&cursor.plan(), *entry, cursor.is_sure()};
-  return join_another();
+  auto const entry = cursor.next(event);
+  astray_ = cursor.is_astray() ? astray_ + 1 : 0;
+  if (astray_ >= PlanCursor::kSure)
+    if (auto const step = join_another()) return step;
+  if (!entry) return std::nullopt;
+  return Step{&cursor.plan(), *entry, cursor.is_sure()};
 }
 
 std::optional<Extent> Replay::next(const AllocEvent& event) {

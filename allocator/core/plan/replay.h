@@ -81,6 +81,7 @@ class Replay {
   std::list<PlanCursor> cursors_;  // the current one first
   PlanSlots slots_;
   std::vector<AllocEvent> prefix_;  // of this iteration, up to kPrefix
+  unsigned astray_ = 0;             // events in a row that were not where the current plan has them
   std::uint64_t arena_bytes_ = 0;
   Counts counts_;
 };
