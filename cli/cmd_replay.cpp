@@ -17,7 +17,8 @@ using analysis::ReplayResult;
 constexpr const char* kExamples =
     "  tidemark replay run.tide                                   every allocator, side by side\n"
     "  tidemark replay run.tide --allocator tidemark --repeat 50  does it settle?\n"
-    "  tidemark replay run.tide --repeat 50 --search 30s          with the best layout of the loop that 30 seconds find\n"
+    "  tidemark replay run.tide --repeat 50 --search 30s          with the best layout of the loop that 30 seconds "
+    "find\n"
     "  tidemark replay snapshot.csv.gz --format json";
 
 const std::vector<std::string> kAllocators = {"tidemark", "pytorch", "expandable", "ideal"};

@@ -64,8 +64,8 @@ class Allocator {
     Granules const granules = to_granules(request.bytes);
     ThreadCache* const thread = own_cache();
     if (thread != nullptr && !request.whole && thread->enter()) [[likely]] {
-      if (Record* const block =
-              allocate_from_magazine(*thread, request, granules, kCapture | kPlan | kSeen)) [[likely]] {
+      if (Record* const block = allocate_from_magazine(*thread, request, granules, kCapture | kPlan | kSeen))
+          [[likely]] {
         *address = block->address.load(std::memory_order_relaxed);
         thread->leave();
         if (thread->counts.allocations.load(std::memory_order_relaxed) % kRest == 0) [[unlikely]]
@@ -153,11 +153,11 @@ class Allocator {
 
  private:
   Allocator(Upstream& upstream, const Options& options);
-  static constexpr std::uint32_t kMulti = 1;    // more than one stream was used
-  static constexpr std::uint32_t kCapture = 2;  // a capture is going on
-  static constexpr std::uint32_t kPlan = 4;     // places come from a given plan first
-  static constexpr std::uint32_t kSeen = 8;     // the pilot sees every allocation
-  static constexpr std::uint32_t kRecord = 16;  // and every free
+  static constexpr std::uint32_t kMulti = 1;       // more than one stream was used
+  static constexpr std::uint32_t kCapture = 2;     // a capture is going on
+  static constexpr std::uint32_t kPlan = 4;        // places come from a given plan first
+  static constexpr std::uint32_t kSeen = 8;        // the pilot sees every allocation
+  static constexpr std::uint32_t kRecord = 16;     // and every free
   static constexpr std::uint64_t kRest = 1 << 14;  // allocations of a thread, after which a pilot at rest is asked
 
   ThreadCache* own_cache() const {
@@ -178,8 +178,7 @@ class Allocator {
     block.left = 0;
     block.state.store(State::Live, std::memory_order_release);
   }
-  Record* allocate_from_magazine(ThreadCache& thread, const Request& request, Granules granules,
-                                 std::uint32_t unless) {
+  Record* allocate_from_magazine(ThreadCache& thread, const Request& request, Granules granules, std::uint32_t unless) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
     if ((mode & unless) != 0) return nullptr;
     Record* const block = thread.pop(Magazine::key_of(effective(request.domain, mode), granules));
@@ -273,15 +272,15 @@ class Allocator {
   void free_planned(Record& block, DomainId domain);
   void free_passed_plan(Record& block);
 
-  // piloted.cpp; what takes a Loop is under the pilot's lock, and a guard that is given is let go meanwhile
+  // piloted.cpp, chores.cpp; what takes a Loop is under the pilot's lock, and a guard that is given is let go meanwhile
   Status allocate_seen(const Request& request, std::uint64_t* address);
   Record* serve(DomainId domain, const Request& request, Granules granules);
   bool take_place(std::unique_lock<FutexLock>& guard, Loop& loop, const plan::Replay::Step& step);
   Record* map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request);
   bool open_lease(Loop& loop);
-  bool end_lease(Loop& loop);         // false: frames are on their way to it
-  void end_leases(bool only_lost);    // takes the lock
-  bool has_leases();                  // takes the lock
+  bool end_lease(Loop& loop);           // false: frames are on their way to it
+  void end_leases(bool only_lost);      // takes the lock
+  bool has_leases();                    // takes the lock
   void leave_loop_of(DomainId stream);  // takes the lock
   void on_lost(Loop& loop);
   void look_around();
@@ -298,8 +297,8 @@ class Allocator {
   void trim_beside(std::unique_lock<FutexLock>& guard, Loop& loop);
   void gather_frames();
   void set_pilot_mode();
-  void start_pilot();                      // takes the lock
-  void rest(std::uint64_t allocations);    // takes the lock
+  void start_pilot();                    // takes the lock
+  void rest(std::uint64_t allocations);  // takes the lock
 
   // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
   void use_first_time(DomainId stream);

@@ -101,8 +101,8 @@ class Arena {
   // Frames under [begin, end) of the lease. Calls the driver. NotReady: some of them are on their way already.
   Status map_leased(Leased& lease, Granules begin, Granules end, const GrowthLimit& limit);
   bool lacks_frames(const Leased& lease, Granules begin, Granules end) const;
-  // Frames above all places and blocks go back to the driver. The caller knows that no work uses them. Bytes given.
-  std::uint64_t trim_lease(Leased& lease);
+  // Frames above this, all places and all blocks go back to the driver. The caller knows that no work uses them.
+  std::uint64_t trim_lease(Leased& lease, Granules above);
   // Blocks, all that are not Idle in the order of their offsets, live on in the tiling; the rest becomes holes of this
   // domain with this stamp.
   void end_lease(Leased& lease, std::span<Record* const> blocks, DomainId domain, std::uint64_t stamp);
@@ -217,8 +217,8 @@ class Arena {
   // leased.cpp
   static std::vector<const Record*> blocks_of(const Leased& lease);  // in the order of their offsets
   FrameRun frames_under(const Leased& lease, Granules begin, Granules end) const;
-  std::uint64_t lacking(const FrameRun& run) const;                // frames without a piece
-  std::uint64_t movable_frames(const GrowthLimit& limit) const;    // in stock and under holes
+  std::uint64_t lacking(const FrameRun& run) const;              // frames without a piece
+  std::uint64_t movable_frames(const GrowthLimit& limit) const;  // in stock and under holes
   std::string check_leases() const;
 
   // trim.cpp

@@ -45,9 +45,9 @@ void Arena::weigh_run(const Zone& zone, Record& first, const Want& want, const G
     while (holder->offset > start) holder = zone.tiling.before(*holder);
     while (holder->end() <= start) holder = zone.tiling.after(*holder);
     Spot const spot{.first = holder,
-                      .start = start,
-                      .frames = frames_to_map(zone, *holder, start, want.granules),
-                      .rest = run_end - run_begin - want.granules};
+                    .start = start,
+                    .frames = frames_to_map(zone, *holder, start, want.granules),
+                    .rest = run_end - run_begin - want.granules};
     auto const key = [&](const Spot& p) { return std::tuple(p.frames, p.rest, high ? ~p.start : p.start); };
     if (best.first == nullptr || key(spot) < key(best)) best = spot;
   };

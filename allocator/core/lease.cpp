@@ -94,6 +94,10 @@ bool Lease::turn_to(const plan::ServingPlan* plan) {
   return true;
 }
 
+Granules Lease::top() const {
+  return extents_.empty() ? 0 : std::max(leased_->height, to_granules(slots_.taken_end()));
+}
+
 void Lease::finish(DomainId domain, std::uint64_t stamp) {
   std::vector<Record*> blocks;
   for (const Place& p : places_)

@@ -50,7 +50,9 @@ class Lease {
   Status map(const Record& block, const GrowthLimit& limit) {
     return arena_.map_leased(*leased_, begin(block), end(block), limit);
   }
-  std::uint64_t trim() { return arena_.trim_lease(*leased_); }
+  // Where the highest place or block ends, and what is mapped above that: the caller has waited in between.
+  Granules top() const;
+  std::uint64_t trim(Granules top) { return arena_.trim_lease(*leased_, top); }
 
   // What is free becomes a hole of this domain with this stamp. No map() or trim() may be under way.
   void finish(DomainId domain, std::uint64_t stamp);

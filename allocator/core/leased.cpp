@@ -52,8 +52,7 @@ bool Arena::change_places(Leased& lease, std::span<Place> wanted, std::span<Reco
 }
 
 FrameRun Arena::frames_under(const Leased& lease, Granules begin, Granules end) const {
-  return {(lease.range->offset + begin) / kFrameGranules,
-          frame_ceil(lease.range->offset + end) / kFrameGranules};
+  return {(lease.range->offset + begin) / kFrameGranules, frame_ceil(lease.range->offset + end) / kFrameGranules};
 }
 
 bool Arena::lacks_frames(const Leased& lease, Granules begin, Granules end) const {
@@ -114,13 +113,13 @@ Status Arena::map_leased(Leased& lease, Granules begin, Granules end, const Grow
   return status;
 }
 
-std::uint64_t Arena::trim_lease(Leased& lease) {
+std::uint64_t Arena::trim_lease(Leased& lease, Granules above) {
   std::vector<PieceId> ids;
   std::vector<Piece> pieces;
   FrameRun run;
   {
     std::lock_guard const guard(lock_);
-    Granules top = lease.range->offset + lease.height;
+    Granules top = lease.range->offset + std::max(lease.height, above);
     for (const Record* const block : blocks_of(lease)) top = std::max(top, block->end());
     run = {frame_ceil(top) / kFrameGranules, lease.range->end() / kFrameGranules};
     if (!lease.moving.empty()) return 0;

@@ -13,7 +13,7 @@ Loop* Pilot::add(DomainId domain) {
     });
     if (idle == loops_.end()) return nullptr;
     discard_solving(**idle);
-    *idle = std::make_unique<Loop>(domain);
+    **idle = Loop(domain);  // in place: another thread may be about to look at it again
     return idle->get();
   }
   loops_[count_] = std::make_unique<Loop>(domain);
@@ -27,6 +27,8 @@ std::uint32_t Pilot::index_of(const Loop& loop) const {
 }
 
 Chore Pilot::find_chore(Loop& loop) const {
+  // What is being searched for is not needed any more.
+  if (loop.solving && loop.adopted != nullptr && loop.has_iteration) return Chore::Discard;
   if (!loop.solving) {
     if (loop.has_iteration) return Chore::Solve;
     return loop.wants_trim && loop.is_at_cut() ? Chore::Trim : Chore::None;
@@ -85,7 +87,8 @@ void Pilot::after_record(Loop& loop) {
   if (!loop.has_iteration && learner.has_iteration()) {
     // One that is followed may be a loop within the program's: a longer one is another.
     bool const known = loop.good_iterations > 0 && learner.period() <= loop.replay.current()->plan().iteration();
-    if (loop.solving || known)
+    bool const undecided = loop.solving && (loop.adopted == nullptr || !loop.is_lost());
+    if (undecided || known)
       learner.look_again();
     else
       loop.has_iteration = true;

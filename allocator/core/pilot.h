@@ -40,26 +40,26 @@ struct Loop {
   plan::Replay replay;
   std::unique_ptr<Lease> lease;
   std::unique_ptr<Solving> solving;
-  unsigned mappings = 0;          // of the lease, under way
-  bool has_iteration = false;     // that is to be solved
+  unsigned mappings = 0;       // of the lease, under way
+  bool has_iteration = false;  // that is to be solved
   bool wants_trim = false;
-  bool trimmed = false;           // since plans or lease changed
-  bool is_tended = false;         // a thread is at its chores
-  bool unworthy = false;          // a plan would have saved nothing
+  bool trimmed = false;                        // since plans or lease changed
+  bool is_tended = false;                      // a thread is at its chores
+  bool unworthy = false;                       // a plan would have saved nothing
   const plan::ServingPlan* adopted = nullptr;  // of what is being solved
-  std::uint64_t extensions = 0;   // of the arena when the iteration was known
-  unsigned restless_iterations = 0;  // in which there were some
-  std::uint64_t last_event = 0;   // of all loops
-  std::uint64_t rest = 0;         // allocations since it stopped recording
-  std::uint64_t pause = 0;        // so many until it begins again
-  std::uint64_t barred = 0;       // events until it may have a lease again
+  std::uint64_t extensions = 0;                // of the arena when the iteration was known
+  unsigned restless_iterations = 0;            // in which there were some
+  std::uint64_t last_event = 0;                // of all loops
+  std::uint64_t rest = 0;                      // allocations since it stopped recording
+  std::uint64_t pause = 0;                     // so many until it begins again
+  std::uint64_t barred = 0;                    // events until it may have a lease again
   std::uint64_t bar = 0;
   // While it follows plans:
-  std::uint64_t missed = 0;       // in a row
-  std::uint64_t probation = 0;    // events that have to come in order before it is served again
-  std::uint64_t strays = 0;       // in this iteration
-  std::uint64_t occupied = 0;     // in this iteration
-  unsigned good_iterations = 0;   // in a row
+  std::uint64_t missed = 0;      // in a row
+  std::uint64_t probation = 0;   // events that have to come in order before it is served again
+  std::uint64_t strays = 0;      // in this iteration
+  std::uint64_t occupied = 0;    // in this iteration
+  unsigned good_iterations = 0;  // in a row
   unsigned bad_iterations = 0;
 
   // Long enough for the cursor to find a place in another plan, and for the place to be believed.
@@ -94,8 +94,8 @@ class Pilot {
   }
 
   // --- once per allocation ---
+  void count_event() { ++events_; }
   Chore due(Loop& loop) {
-    ++events_;
     loop.last_event = events_;
     bool const nothing = loop.solving == nullptr && !loop.has_iteration && !loop.wants_trim;
     return nothing || loop.is_tended ? Chore::None : find_chore(loop);

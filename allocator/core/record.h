@@ -50,8 +50,8 @@ struct Record {
   std::atomic<State> state{State::None};
   std::uint8_t generation = 0;  // owners of this address so far, 1 … 255 and again 1
   Lifetime lifetime = Lifetime::Unknown;
-  bool whole = false;    // a driver's block of its own
-  bool planned = false;  // at a place that a plan has chosen
+  bool whole = false;               // a driver's block of its own
+  bool planned = false;             // at a place that a plan has chosen
   std::atomic<bool> leased{false};  // and in a lease; the holder's lock decides when this is seen to be over
   Granules end() const { return offset + granules; }
 };

@@ -45,8 +45,8 @@ void Solving::solve_first(Work& work) {
 }
 
 void Solving::solve_better(Work& work) {
-  auto layout = plan::plan_circular(work.iteration.iteration,
-                                    {.budget_seconds = work.search_seconds, .cancel = &work.cancel});
+  auto layout =
+      plan::plan_circular(work.iteration.iteration, {.budget_seconds = work.search_seconds, .cancel = &work.cancel});
   if (layout.ok()) {
     work.seconds.store(work.seconds.load(std::memory_order_relaxed) + layout->seconds, std::memory_order_relaxed);
     if (frames_of(layout->height) < frames_of(work.first.layout.height))

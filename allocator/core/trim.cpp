@@ -137,9 +137,7 @@ std::uint64_t Arena::returnable_bytes() const {
     // A run of holes and free blocks would be one hole; what is under it in whole pieces can go.
     Granules begin = 0;
     Granules end = 0;
-    auto const count_run = [&] {
-      frames += end > begin ? whole_frames(begin, end) : 0;
-    };
+    auto const count_run = [&] { frames += end > begin ? whole_frames(begin, end) : 0; };
     for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
       State const state = r->state.load(std::memory_order_relaxed);
       bool const counts = state == State::Hole || state == State::Cached || state == State::Pending;

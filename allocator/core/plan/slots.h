@@ -55,6 +55,10 @@ class PlanSlots {
   std::uint64_t taken_bytes() const { return taken_bytes_; }
   std::uint64_t taken_blocks() const { return taken_blocks_; }
   std::vector<Extent> taken() const;
+  std::uint64_t taken_end() const {  // of the highest block
+    auto const blocks = taken();
+    return blocks.empty() ? 0 : blocks.back().end();
+  }
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;

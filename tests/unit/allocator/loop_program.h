@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that repeat themselves, as training does: what a layer keeps is freed in reverse, temporaries soon, gradients
-// in the next iteration. And a runner that watches what it is given: no two live blocks share a byte, and the device
-// never finds memory in other hands than its owner's.
+// Programs that repeat themselves, as training does: what a layer keeps is freed in reverse, temporaries soon,
+// gradients in the next iteration. And a runner that watches what it is given: no two live blocks share a byte, and the
+// device never finds memory in other hands than its owner's.
 #pragma once
 #include <gtest/gtest.h>
 

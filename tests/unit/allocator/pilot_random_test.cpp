@@ -207,15 +207,15 @@ TEST(PilotThreads, OneAlone) {
   run_threads({.capacity_bytes = 2ull << 30, .plan_search_seconds = 0.05, .plan_from_bytes = 0}, 1, 1);
 }
 TEST(PilotThreads, MoreStreamsThanLoops) {
-  run_threads({.capacity_bytes = 2ull << 30, .plan_search_seconds = 0, .plan_in_foreground = true, .plan_from_bytes = 0},
-              6, 6);
+  run_threads(
+      {.capacity_bytes = 2ull << 30, .plan_search_seconds = 0, .plan_in_foreground = true, .plan_from_bytes = 0}, 6, 6);
 }
 TEST(PilotThreads, AllOnOneStream) {
   run_threads({.capacity_bytes = 2ull << 30, .plan_search_seconds = 0, .plan_from_bytes = 0}, 4, 1);
 }
 TEST(PilotThreads, WhereMemoryIsShort) {
-  run_threads({.limit_bytes = 60 << 20, .capacity_bytes = 2ull << 30, .plan_search_seconds = 0, .plan_from_bytes = 0}, 3,
-              3);
+  run_threads({.limit_bytes = 60 << 20, .capacity_bytes = 2ull << 30, .plan_search_seconds = 0, .plan_from_bytes = 0},
+              3, 3);
 }
 
 }  // namespace

@@ -178,10 +178,9 @@ TEST_F(PilotTest, ABlockThatIsFreedTwiceIsFoundInAPlanToo) {
 
 struct TightPilot : PilotTest {
   TightPilot()
-      : PilotTest({.capacity_bytes = 2ull << 30}, {.limit_bytes = 200 << 20,
-                                                   .plan_search_seconds = 0,
-                                                   .plan_in_foreground = true,
-                                                   .plan_from_bytes = 0}) {}
+      : PilotTest(
+            {.capacity_bytes = 2ull << 30},
+            {.limit_bytes = 200 << 20, .plan_search_seconds = 0, .plan_in_foreground = true, .plan_from_bytes = 0}) {}
 };
 TEST_F(TightPilot, APlanGivesItsFramesUpBeforeAnAllocationFails) {
   LoopRunner runner(*this);
@@ -258,10 +257,9 @@ TEST_F(PilotTest, ACaptureInTheLoopIsServedBesideIt) {
 
 TEST_F(PilotTest, WithoutMappingThereAreNoPlansAndNoHarm) {
   tests::SimulatedDevice plain({.capacity_bytes = 1ull << 30, .can_map = false}, Schedule::Eager);
-  auto const other = Allocator::make(plain, {.capacity_bytes = 1ull << 30,
-                                             .plan_search_seconds = 0,
-                                             .plan_in_foreground = true,
-                                             .plan_from_bytes = 0});
+  auto const other = Allocator::make(
+      plain,
+      {.capacity_bytes = 1ull << 30, .plan_search_seconds = 0, .plan_in_foreground = true, .plan_from_bytes = 0});
   std::vector<std::uint64_t> blocks(30);
   for (int i = 0; i < 300; ++i) {
     for (std::size_t k = 0; k < blocks.size(); ++k)
@@ -275,8 +273,7 @@ TEST_F(PilotTest, WithoutMappingThereAreNoPlansAndNoHarm) {
 // --- with a thread of its own ---
 
 struct BackgroundPilot : PilotTest {
-  BackgroundPilot()
-      : PilotTest({.capacity_bytes = 2ull << 30}, {.plan_search_seconds = 30, .plan_from_bytes = 0}) {}
+  BackgroundPilot() : PilotTest({.capacity_bytes = 2ull << 30}, {.plan_search_seconds = 30, .plan_from_bytes = 0}) {}
   void run_until_served(LoopRunner& runner, const LoopProgram& program) {
     for (int i = 0; i < 100'000 && statistics().plans_made == 0; ++i) runner.run(program);
     ASSERT_GT(statistics().plans_made, 0u);
@@ -294,7 +291,8 @@ TEST_F(BackgroundPilot, TheLayoutIsMadeBesideTheProgram) {
 TEST_F(BackgroundPilot, AnAllocatorMayEndWhileItSearches) {
   std::atomic<unsigned> most{0};
   for (int i = 0; i < 3; ++i) {
-    auto other = Allocator::make(device, {.capacity_bytes = 1ull << 30, .plan_search_seconds = 600, .plan_from_bytes = 0});
+    auto other =
+        Allocator::make(device, {.capacity_bytes = 1ull << 30, .plan_search_seconds = 600, .plan_from_bytes = 0});
     std::mt19937 random(static_cast<unsigned>(i));
     std::vector<std::uint64_t> sizes(120);
     for (std::uint64_t& size : sizes) size = 1 + random() % (4 << 20);
@@ -324,7 +322,8 @@ TEST(Solving, AChildOfAForkDoesNotWaitForItsParentsThread) {
   std::mt19937 random(1);
   iteration.iteration.period = 4000;
   for (std::uint64_t i = 0; i < 2000; ++i) {
-    iteration.iteration.blocks.push_back({.begin = 2 * i, .end = 2 * i + 1 + random() % 3000, .size_bytes = 512 + random() % 4'000'000});
+    iteration.iteration.blocks.push_back(
+        {.begin = 2 * i, .end = 2 * i + 1 + random() % 3000, .size_bytes = 512 + random() % 4'000'000});
     iteration.events.push_back({.size_bytes = iteration.iteration.blocks.back().size_bytes});
   }
   auto solving = Solving::start(std::move(iteration), 600, true);
