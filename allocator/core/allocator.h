@@ -292,7 +292,8 @@ class Allocator {
   enum class Worth : std::uint8_t { No, PerhapsLater, Yes };
   Worth worth_of(Loop& loop, std::uint64_t planned_live_bytes) const;  // without the lock, while it is tended
   void adopt(std::unique_lock<FutexLock>& guard, Loop& loop);
-  void improve(Loop& loop);
+  void improve(std::unique_lock<FutexLock>& guard, Loop& loop);
+  bool has_room_to_switch(std::uint64_t carried_bytes) const;
   void take_up(Loop& loop, const std::shared_ptr<const plan::ServingPlan>& plan, bool at_cut);
   void trim_beside(std::unique_lock<FutexLock>& guard, Loop& loop);
   void gather_frames();

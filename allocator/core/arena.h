@@ -81,7 +81,7 @@ class Arena {
   // --- leases: stretches of the plan's zone whose holder says what is in use there (lease.h) ---
   struct Leased {
     Record* range = nullptr;       // Busy, whole frames
-    Granules height = 0;           // no place ends higher; the holder's to set
+    Granules height = 0;           // no plan is higher; the holder's to set
     std::vector<Record*> places;   // beside the tiling; those that are not Idle share no byte
     std::vector<FrameRun> moving;  // frames on their way; those that are stuck stay here
     std::vector<Piece> stuck;

@@ -76,7 +76,8 @@ bool Lease::allow(const plan::Replay& plans) {
     places_.push_back({.record = wanted[i].record, .cells = *slots_.cells_of(extents[i]), .mapped = mapped[i]});
   }
   extents_ = std::move(extents);
-  leased_->height = height;
+  // Blocks at places of former plans may lie above: top() looks for them.
+  leased_->height = to_granules(plans.arena_bytes());
   tables_.clear();
   current_ = &none_;
   plans.for_each_plan([&](const plan::ServingPlan& p) {

@@ -68,7 +68,7 @@ class PagePool {
   PieceId shown(Frame at) const { return shown_[at]; }
   const Piece& piece(PieceId id) const { return pieces_[id]; }
 
-  Upstream& upstream() { return upstream_; }
+  Upstream& upstream() const { return upstream_; }
   bool can_map() const { return upstream_.can_map(); }
   std::uint64_t base() const { return base_; }
   // Where the program sees an offset. Its frame is mapped.

@@ -23,7 +23,7 @@ class CountingDriver : public allocator::Upstream {
   }
   Status allocate_block(std::uint64_t bytes, std::uint64_t* address) override { return reserve(bytes, address); }
   Status memory(allocator::DeviceMemory* memory) override {
-    *memory = {};
+    *memory = {.free_bytes = ~0ull >> 1, .total_bytes = ~0ull >> 1};
     return Status::Ok;
   }
   Status release(std::uint64_t, std::uint64_t) override { return Status::Ok; }

@@ -67,6 +67,16 @@ TEST(Replay, TheFirstIterationsOfRecordedRunsFitCloselyWithoutAPlan) {
   EXPECT_LE(ratio(recorded("wedsonlin_medium_128_training"), "tidemark"), 1.02) << "more than 4 GiB";
 }
 
+TEST(Replay, ALoopIsServedFromItsPlanWithLittleMoreThanWhatIsLive) {
+  for (const char* const name : {"niu_fwdbwd_100", "niu_fwdbwd_200_amp", "wedsonlin_medium_128_training"}) {
+    auto const result = replay(recorded(name), {.allocator = "tidemark", .repetitions = 8});
+    ASSERT_TRUE(result.ok());
+    EXPECT_LE(result->steady_ratio(), 1.02) << name;
+    EXPECT_LE(result->ratio(), 1.05) << name << ", the switch included";
+    EXPECT_EQ(result->steady_driver_calls, 0u) << name;
+  }
+}
+
 TEST(Replay, RepetitionsAreCountedApart) {
   Table const table("op,id,bytes,stream,t_us\na,1,4000000,0,0\na,2,9000000,0,1\nf,1,0,0,2\n");
   auto const lifetimes = read_lifetimes(table.path);
