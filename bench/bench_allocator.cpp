@@ -209,6 +209,61 @@ void recorded() {
           }));
 }
 
+// A loop whose blocks overlap in time as a training's do, so that sizes alone do not lay it out: what a layer keeps is
+// freed in reverse, gradients in the next iteration. With the plan that the allocator makes of it, and without.
+void planned_loop(bool plan) {
+  struct Step {
+    std::uint64_t bytes;
+    std::size_t lives;
+  };
+  constexpr std::size_t kLayers = 12;
+  std::mt19937 random(1);
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < kLayers; ++i) {
+    steps.push_back({100'000 * (8 + random() % 60), 6 * kLayers - steps.size() - 2 * i});
+    steps.push_back({100'000 * (1 + random() % 7) + 512 * i, 1 + random() % 3});
+    steps.push_back({100'000 * (3 + random() % 20), 2});
+  }
+  for (std::size_t i = 0; i < kLayers; ++i) {
+    steps.push_back({100'000 * (2 + random() % 9), 2});
+    steps.push_back({100'000 * (4 + random() % 30) + 512 * i, 6 * kLayers - 3});
+    steps.push_back({500'000, 1});
+  }
+  std::size_t const n = steps.size();
+  std::vector<std::vector<std::size_t>> ends(n);  // of which blocks, before each step
+  for (std::size_t i = 0; i < n; ++i) ends[(i + steps[i].lives) % n].push_back(i);
+  tests::FakeUpstream driver({.capacity_bytes = 64ull << 30});
+  auto const memory = Allocator::make(
+      driver, {.capacity_bytes = 64ull << 30, .plan = plan, .plan_search_seconds = 0, .plan_in_foreground = true});
+  DomainId const stream = memory->add_stream(allocator::StreamHandle{1});
+  memory->before_submission(stream);
+  memory->after_submission(stream);
+  std::vector<std::uint64_t> blocks(n);
+  std::uint64_t live = 0;
+  std::uint64_t peak = 0;
+  auto const run = [&](std::size_t iterations) {
+    std::size_t pairs = 0;
+    for (std::size_t t = 0; t < iterations; ++t)
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t const k : ends[i]) {
+          if (blocks[k] == 0) continue;
+          memory->free_in(blocks[k], stream);
+          live -= round_up(steps[k].bytes, allocator::kGranuleBytes);
+          blocks[k] = 0;
+          ++pairs;
+        }
+        memory->allocate({.bytes = steps[i].bytes, .domain = stream}, &blocks[i]);
+        peak = std::max(peak, live += round_up(steps[i].bytes, allocator::kGranuleBytes));
+      }
+    return pairs;
+  };
+  run(100);  // until it is found
+  std::string const who = plan ? "loop_planned" : "loop_unplanned";
+  print(who + "_ns", ns_per_pair(1, [&](unsigned, bool warm) { return run(warm ? 1 : g_short ? 10 : 300); }));
+  auto const now = memory->statistics();
+  print(who + "_reserved_per_live", static_cast<double>(now.reserved_bytes) / static_cast<double>(peak));
+}
+
 void ours(const std::string& who, bool two_streams) {
   Ours memory;
   DomainId streams[2] = {};
@@ -238,6 +293,8 @@ int main(int count, char** arguments) {
   print("random_reserved_per_live", mixed.ratio());
   ours("one_stream", false);
   ours("stream_each", true);
+  planned_loop(false);
+  planned_loop(true);
   recorded();
   if (Mimalloc mimalloc; mimalloc) compare("mimalloc", mimalloc, [](unsigned) { return DomainId::Shared; });
   std::printf("}\n");
