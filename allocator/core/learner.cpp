@@ -13,7 +13,8 @@ constexpr std::uint64_t kMask = (std::uint64_t{1} << Learner::kNumberBits) - 1;
 
 void Learner::start() {
   recorder_ = std::make_unique<plan::Recorder>();
-  live_at_.assign(std::bit_ceil(2 * recorder_->finder().longest_period()), 0);
+  live_at_ = ReservedArray<std::int64_t>(std::bit_ceil(2 * recorder_->finder().longest_period()));
+  if (!*recorder_ || !live_at_) stop();
   live_ = peak_ = 0;
   first_number_ = numbers_;
   accepted_at_ = events_without_period_ = 0;

@@ -5,7 +5,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "allocator/core/plan/recorder.h"
 #include "allocator/core/units.h"
@@ -21,7 +20,7 @@ class Learner {
   static constexpr unsigned kNumberBits = 30;  // what a block keeps of its number
 
   bool is_recording() const { return recorder_ != nullptr; }
-  void start();
+  void start();  // unless the system has no memory for it
   void stop();
 
   // The number to be given back with the free; 0: none.
@@ -57,11 +56,11 @@ class Learner {
   bool reaches_peak(std::size_t period) const;
 
   std::unique_ptr<plan::Recorder> recorder_;
-  std::vector<std::int64_t> live_at_;  // by event
-  std::int64_t live_ = 0;              // since the recording began
-  std::int64_t peak_ = 0;              // of that
-  std::uint64_t numbers_ = 1;          // of all recordings
-  std::uint64_t first_number_ = 1;     // of this one
+  ReservedArray<std::int64_t> live_at_;  // by event
+  std::int64_t live_ = 0;                // since the recording began
+  std::int64_t peak_ = 0;                // of that
+  std::uint64_t numbers_ = 1;            // of all recordings
+  std::uint64_t first_number_ = 1;       // of this one
   std::uint64_t accepted_at_ = 0;
   std::uint64_t events_without_period_ = 0;
 };

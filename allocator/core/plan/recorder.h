@@ -20,6 +20,8 @@ struct Recorded {
 class Recorder {
  public:
   explicit Recorder(std::size_t longest_period = std::size_t{1} << 15);
+  // False: the system has no memory for it, and nothing may be asked of it.
+  explicit operator bool() const { return static_cast<bool>(finder_) && static_cast<bool>(lifetimes_); }
 
   // The number to be given back with the free.
   std::uint64_t on_alloc(const AllocEvent& event);
@@ -43,7 +45,7 @@ class Recorder {
   const Lifetime& lifetime(std::uint64_t n) const { return lifetimes_[n % lifetimes_.size()]; }
 
   PeriodFinder finder_;
-  std::vector<Lifetime> lifetimes_;
+  ReservedArray<Lifetime> lifetimes_;
   std::uint64_t clock_ = 0;
   struct Accepted {
     std::uint64_t at, period;
