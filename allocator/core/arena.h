@@ -82,7 +82,7 @@ class Arena {
   struct Leased {
     Record* range = nullptr;       // Busy, whole frames
     Granules height = 0;           // no plan is higher; the holder's to set
-    std::vector<Record*> places;   // beside the tiling; those that are not Idle share no byte
+    std::vector<Record*> places;   // beside the tiling, in the order of their offsets; those not Idle share no byte
     std::vector<FrameRun> moving;  // frames on their way; those that are stuck stay here
     std::vector<Piece> stuck;
   };
@@ -93,8 +93,8 @@ class Arena {
     Granules granules = 0;
     Record* record = nullptr;
   };
-  // A record, Idle, for each place that has none; those that are gone are dropped. False: no records are left, and
-  // nothing is changed.
+  // A record, Idle, for each place that has none, in the order of offsets; those that are gone are dropped. False: no
+  // records are left, and nothing is changed.
   bool change_places(Leased& lease, std::span<Place> wanted, std::span<Record* const> gone);
   // The record is the one that is found at its address from now on. Under the holder's lock, without the arena's.
   void turn_to(Record& place) { pointers_.turn_to(place); }
@@ -112,6 +112,10 @@ class Arena {
   Status drop_whole(Record& block);
 
   Record* find(std::uint64_t address) const { return pointers_.find(address); }
+  // The block in which an address lies, of those that are not the driver's own; null: none. Takes the lock.
+  Record* holding(std::uint64_t address) const;
+  // Tells the driver again who may use what is mapped.
+  Status renew_access();
   bool contains(std::uint64_t address) const { return pointers_.contains(address); }
   RecordTable& records() { return records_; }
   PagePool& pool() { return pool_; }
@@ -185,6 +189,7 @@ class Arena {
   Zone& zone_for(Granules granules) { return zones_[granules > kSmallGranules ? kLargeZone : kSmallZone]; }
   SizeIndex& index(Zone& zone, DomainId domain);
   static const SizeIndex* index_or_null(const Zone& zone, DomainId domain);
+  const Zone& zone_of(Granules offset) const { return const_cast<Arena*>(this)->zone_of(offset); }
 
   // holes.cpp: records change state; under the lock
   void make_hole(Zone& zone, Record& r, DomainId domain, std::uint64_t stamp);
@@ -215,6 +220,7 @@ class Arena {
   Frame new_piece_frames(Frame at_most) const;
 
   // leased.cpp
+  static Record* holding(const Leased& lease, Granules offset);
   static std::vector<const Record*> blocks_of(const Leased& lease);  // in the order of their offsets
   FrameRun frames_under(const Leased& lease, Granules begin, Granules end) const;
   std::uint64_t lacking(const FrameRun& run) const;              // frames without a piece

@@ -125,7 +125,7 @@ void Allocator::take_up(Loop& loop, const std::shared_ptr<const plan::ServingPla
 // Caches and magazines become holes whose frames can move.
 void Allocator::gather_frames() {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return;
-  if (DomainId const sole = sole_.load(std::memory_order_acquire); sole != DomainId::Shared)
+  if (DomainId const sole = sole_.load(std::memory_order_acquire); sole != DomainId::Shared && may_wait())
     streams_.wait_for_end(sole);
   harvest();
   empty_magazines();
@@ -145,7 +145,8 @@ void Allocator::trim_beside(std::unique_lock<FutexLock>& guard, Loop& loop) {
   std::uint64_t const passed = streams_.passed(sole_.load(std::memory_order_acquire));
   arena_.trim(~0ull >> 1, {.sole_passed = passed});
   // Work that used what is above the plan was over before the plan was changed, or is waited for here.
-  if (loop.domain == DomainId::Shared || streams_.wait_for_end(loop.domain) == Status::Ok) lease->trim(top);
+  if (may_wait() && (loop.domain == DomainId::Shared || streams_.wait_for_end(loop.domain) == Status::Ok))
+    lease->trim(top);
   guard.lock();
   --loop.mappings;
 }

@@ -129,7 +129,7 @@ Record* Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Rec
     empty_own_magazines();
     harvest();
     merge_everything();
-    wait_for_frames();
+    if (may_wait()) wait_for_frames();
   }
   GrowthLimit limit{.frames = limit_frames_,
                     .sole_passed = streams_.passed(sole_.load(std::memory_order_acquire)),

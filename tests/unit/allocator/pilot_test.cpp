@@ -176,6 +176,50 @@ TEST_F(PilotTest, ABlockThatIsFreedTwiceIsFoundInAPlanToo) {
   EXPECT_FALSE(allocator->describe(a, &first));
 }
 
+TEST_F(PilotTest, AnAddressInsideOfABlockIsFoundInAPlanToo) {
+  LoopRunner runner(*this);
+  LoopProgram const program = training_loop(1);
+  runner.run(program, kEnough);
+  std::uint64_t const hits = statistics().plan_hits;
+  std::vector<std::uint64_t> blocks;
+  for (std::size_t k = 0; k < 3; ++k) blocks.push_back(allocate({program[k].bytes}));
+  ASSERT_GT(statistics().plan_hits, hits);
+  for (std::size_t k = 0; k < 3; ++k) {
+    Allocator::Block found;
+    for (std::uint64_t const inside : {std::uint64_t{0}, program[k].bytes / 2, program[k].bytes - 1}) {
+      ASSERT_TRUE(allocator->describe_around(blocks[k] + inside, &found)) << k << " at " << inside;
+      EXPECT_EQ(found.address, blocks[k]);
+    }
+    allocator->free(blocks[k]);
+    EXPECT_FALSE(allocator->describe_around(blocks[k] + program[k].bytes / 2, &found));
+  }
+}
+
+TEST_F(PilotTest, WhoMayUseAPlansMemoryIsToldAnewToo) {
+  LoopRunner runner(*this);
+  LoopProgram const program = training_loop(1);
+  runner.run(program, kEnough);
+  runner.free_everything();
+  std::uint64_t const pieces = statistics().reserved_bytes / kFrameBytes;
+  std::uint64_t const before = device.calls(tests::Call::SetAccess);
+  EXPECT_EQ(allocator->renew_access(), Status::Ok);
+  EXPECT_EQ(device.calls(tests::Call::SetAccess) - before, pieces);
+}
+
+TEST_F(PilotTest, WhereWorkMayWaitForTheHostAPlanIsTakenUpWithoutWaiting) {
+  Stream const s = make_stream();
+  allocator->host_may_hold_work();
+  LoopRunner runner(*this);
+  runner.use(s, false);
+  LoopProgram const program = training_loop(2);
+  runner.run(program, 2);  // what it needs to grow
+  std::uint64_t const waits = statistics().waits;
+  std::uint64_t const extensions = statistics().extensions;
+  runner.run(program, kEnough);
+  EXPECT_GT(statistics().plan_hits, 0u) << told();
+  EXPECT_LE(statistics().waits - waits, statistics().extensions - extensions);
+}
+
 struct TightPilot : PilotTest {
   TightPilot()
       : PilotTest(
@@ -237,9 +281,15 @@ TEST_F(PilotTest, AStreamThatEndsTakesItsPlanAlong) {
 TEST_F(PilotTest, ACaptureInTheLoopIsServedBesideIt) {
   Stream const s = make_stream();
   LoopRunner runner(*this);
-  runner.use(s, false);
+  runner.use(s, true);
   LoopProgram const program = training_loop(6);
+  runner.run(program, 2);
+  // With the first capture the order of one stream ends to be everybody's, and so does its loop.
+  Allocator::CaptureId const empty = allocator->begin_capture();
+  allocator->end_capture(empty);
+  allocator->graphs_are_gone(empty);
   runner.run(program, kEnough);
+  EXPECT_EQ(hit_percent([&] { runner.run(program, 3); }), 100u) << told();
   for (int i = 0; i < 4; ++i) {
     for (std::size_t k = 0; k < 25; ++k) runner.allocate(program[k].bytes, program[k].lives);
     Allocator::CaptureId const capture = allocator->begin_capture();
