@@ -58,6 +58,7 @@ class ReservedArray {
   T& operator[](std::size_t i) { return reinterpret_cast<T*>(memory_.data())[i]; }
   const T& operator[](std::size_t i) const { return reinterpret_cast<const T*>(memory_.data())[i]; }
   explicit operator bool() const { return static_cast<bool>(memory_); }
+  std::size_t size() const { return memory_.bytes() / sizeof(T); }
 
  private:
   Reserved memory_;

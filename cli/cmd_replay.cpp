@@ -5,6 +5,7 @@
 
 #include "analysis/replay/replay.h"
 #include "base/bytes.h"
+#include "base/env.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
 
@@ -16,6 +17,8 @@ using analysis::ReplayResult;
 constexpr const char* kExamples =
     "  tidemark replay run.tide                                   every allocator, side by side\n"
     "  tidemark replay run.tide --allocator tidemark --repeat 50  does it settle?\n"
+    "  tidemark replay run.tide --repeat 50 --search 30s          with the best layout of the loop that 30 seconds "
+    "find\n"
     "  tidemark replay snapshot.csv.gz --format json";
 
 const std::vector<std::string> kAllocators = {"tidemark", "pytorch", "expandable", "ideal"};
@@ -52,21 +55,32 @@ Result<int> cmd_replay(Words words) {
   std::vector<std::string> files;
   std::string allocator;
   std::string format = "text";
+  std::string search = "0s";
   std::optional<std::uint64_t> repeat;
   arguments.positional(files, "F", "a trace (.tide), or a CSV with the columns op,id,bytes,stream,t_us (also .gz)");
   arguments.option(allocator, {"--allocator", "A",
                                "tidemark, pytorch, expandable (PyTorch's rules) or ideal; default: all", kAllocators});
   arguments.option(repeat, {"--repeat", "N", "go through the lifetimes N times (default 1)"});
+  arguments.option(search, {"--search", "TIME",
+                            "for tidemark: how long to look for a better layout of the loop than the first one, in the "
+                            "allocation that begins its third round or so (default 0: the first will do; a program "
+                            "gets 30s on a thread of its own)"});
   arguments.option(format, {"--format", "FORMAT", "text (default) or json", {"text", "json"}});
   TIDEMARK_TRY(bool const go, arguments.parse(words));
   if (!go) return kOk;
   if (files.size() != 1) return Error{Errc::InvalidArgument, "replay takes one file", "tidemark replay --help"};
   if (repeat && *repeat == 0) return Error{Errc::InvalidArgument, "--repeat 0: nothing to do", "1 or more"};
+  auto const search_ns = parse_duration_ns(search);
+  if (!search_ns.ok())
+    return Error{Errc::InvalidArgument, "--search " + search + ": not a time", "write it as 500ms, 10s or 2m"};
   TIDEMARK_TRY(analysis::Lifetimes const lifetimes, analysis::read_lifetimes(files[0]));
   std::vector<ReplayResult> results;
   for (std::string const& name : kAllocators) {
     if (!allocator.empty() && name != allocator) continue;
-    TIDEMARK_TRY(ReplayResult result, analysis::replay(lifetimes, name, repeat.value_or(1)));
+    TIDEMARK_TRY(ReplayResult result,
+                 analysis::replay(lifetimes, {.allocator = name,
+                                              .repetitions = repeat.value_or(1),
+                                              .search_seconds = static_cast<double>(*search_ns) * 1e-9}));
     results.push_back(std::move(result));
   }
   bool const one = !allocator.empty();

@@ -102,6 +102,8 @@ void Allocator::free_behind(Record& block, DomainId domain) {
     return;
   }
   attach_thread();
+  // Before it is anybody's: then it could be recorded again already.
+  if ((mode_.load(std::memory_order_acquire) & kRecord) != 0) record_free(block);
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0 || block.capture != 0) {
     hold(block, domain);
     return;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "allocator/core/arena.h"
 #include "allocator/core/exact_cache.h"
 #include "allocator/core/pending_frees.h"
+#include "allocator/core/pilot.h"
 #include "allocator/core/plan_source.h"
 #include "allocator/core/statistics.h"
 #include "allocator/core/streams.h"
@@ -33,6 +35,10 @@ struct Options {
   bool wait_at_second = false;      // the first stream ends its work before a second begins (for checkers that are told
                                     // of blocks, and cannot be told in whose order everybody's are)
   unsigned magazine_permille = 10;  // of the limit, in all magazines together
+  bool plan = true;                 // find the program's loop and lay its memory out
+  double plan_search_seconds = 30;  // for a better layout than the first, on a thread of its own; 0: the first will do
+  bool plan_in_foreground = false;  // no thread: an allocation makes the layout, so that a run can be repeated exactly
+  std::uint64_t plan_from_bytes = 16 << 20;  // reserved: below, there is nothing to gain
   std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
 };
 
@@ -60,13 +66,18 @@ class Allocator {
     Granules const granules = to_granules(request.bytes);
     ThreadCache* const thread = own_cache();
     if (thread != nullptr && !request.whole && thread->enter()) [[likely]] {
-      if (Record* const block = allocate_from_magazine(*thread, request, granules)) [[likely]] {
+      if (Record* const block = allocate_from_magazine(*thread, request, granules, kCapture | kPlan | kSeen))
+          [[likely]] {
         *address = block->address.load(std::memory_order_relaxed);
         thread->leave();
+        if (thread->counts.allocations.load(std::memory_order_relaxed) % kRest == 0) [[unlikely]]
+          rest(kRest);
         return Status::Ok;
       }
       thread->leave();
     }
+    if ((mode_.load(std::memory_order_relaxed) & kSeen) != 0 && request.bytes != 0)
+      return allocate_seen(request, address);
     return allocate_behind(request, address);
   }
   // The block is free for everybody when every stream that is busy now has passed this point.
@@ -77,6 +88,7 @@ class Allocator {
     if (block == nullptr) return Freed::NotOurs;
     State live = State::Live;
     if (!block->state.compare_exchange_strong(live, State::Cached, std::memory_order_acq_rel)) return Freed::NotLive;
+    if (block->planned && free_leased(*block, domain)) return Freed::Yes;
     ThreadCache* const thread = own_cache();
     if (thread != nullptr && thread->enter()) [[likely]] {
       bool const kept = free_into_magazine(*thread, *block, domain);
@@ -120,6 +132,9 @@ class Allocator {
   // At a cut: from now on places come from the plan first. It stays the caller's and must outlast drop_plan().
   void use_plan(PlanSource& plan);
   void drop_plan();  // blocks at its places live on
+  // Plans of the allocator's own (Options::plan) need no call. A program that tells where its steps begin is understood
+  // sooner.
+  void mark_step();
 
   // --- pressure ---
   // Returns memory to the driver for somebody else, waiting for streams if it must; the bytes given.
@@ -152,9 +167,12 @@ class Allocator {
 
  private:
   Allocator(Upstream& upstream, const Options& options);
-  static constexpr std::uint32_t kMulti = 1;    // more than one stream was used
-  static constexpr std::uint32_t kCapture = 2;  // a capture is going on
-  static constexpr std::uint32_t kPlan = 4;     // places come from a plan first
+  static constexpr std::uint32_t kMulti = 1;       // more than one stream was used
+  static constexpr std::uint32_t kCapture = 2;     // a capture is going on
+  static constexpr std::uint32_t kPlan = 4;        // places come from a given plan first
+  static constexpr std::uint32_t kSeen = 8;        // the pilot sees every allocation
+  static constexpr std::uint32_t kRecord = 16;     // and every free
+  static constexpr std::uint64_t kRest = 1 << 14;  // allocations of a thread, after which a pilot at rest is asked
 
   ThreadCache* own_cache() const {
     const ThreadSlot& slot = t_slots[slot_];
@@ -171,12 +189,13 @@ class Allocator {
   void hand_out(Record& block, std::uint64_t requested_bytes) {
     block.slack_bytes = static_cast<std::uint32_t>(to_bytes(block.granules) - requested_bytes);
     block.generation = static_cast<std::uint8_t>(block.generation == 255 ? 1 : block.generation + 1);
+    block.left = 0;
     block.state.store(State::Live, std::memory_order_release);
   }
-  [[gnu::always_inline]] Record* allocate_from_magazine(ThreadCache& thread, const Request& request,
-                                                        Granules granules) {
+  [[gnu::always_inline]] Record* allocate_from_magazine(ThreadCache& thread, const Request& request, Granules granules,
+                                                        std::uint32_t unless) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
-    if ((mode & (kCapture | kPlan)) != 0) return nullptr;
+    if ((mode & unless) != 0) return nullptr;
     Record* const block = thread.pop(Magazine::key_of(effective(request.domain, mode), granules));
     if (block == nullptr) return nullptr;
     hand_out(*block, request.bytes);
@@ -185,7 +204,7 @@ class Allocator {
   }
   [[gnu::always_inline]] bool free_into_magazine(ThreadCache& thread, Record& block, DomainId domain) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
-    if ((mode & kCapture) != 0 || block.capture != 0 || block.whole || block.planned) return false;
+    if ((mode & (kCapture | kRecord)) != 0 || block.capture != 0 || block.whole || block.planned) return false;
     if ((mode & kMulti) == 0)
       block.stamp = streams_.stamp(sole_.load(std::memory_order_relaxed));
     else if (domain != DomainId::Shared)
@@ -202,10 +221,13 @@ class Allocator {
     count(counts.live_granules, block.granules);
     count(counts.slack_bytes, block.slack_bytes);
   }
-  static void count_free(ThreadCounts& counts, const Record& block) {
+  static void count_free(ThreadCounts& counts, Granules granules, std::uint32_t slack_bytes) {
     count(counts.frees, 1);
-    count(counts.live_granules, 0ull - block.granules);
-    count(counts.slack_bytes, 0ull - block.slack_bytes);
+    count(counts.live_granules, 0ull - granules);
+    count(counts.slack_bytes, 0ull - slack_bytes);
+  }
+  static void count_free(ThreadCounts& counts, const Record& block) {
+    count_free(counts, block.granules, block.slack_bytes);
   }
 
   struct Held {
@@ -257,6 +279,9 @@ class Allocator {
   Record* take_behind_a_wait(const Want& want);
   Record* wait_and_take(const Want& want);
   Record* synchronize_and_take(const Want& want);
+  void wait_for_frames();
+  // For a plan nobody waits who could be the one to let the stream go on.
+  bool may_wait() const { return !host_holds_.load(std::memory_order_relaxed); }
   bool wait_for_some();
   bool wait_for_all();
   void merge_cache(DomainId domain);
@@ -265,6 +290,36 @@ class Allocator {
   // planned.cpp
   bool allocate_planned(const Request& request, std::uint64_t* address);
   void free_planned(Record& block, DomainId domain);
+  void free_passed_plan(Record& block);
+
+  // piloted.cpp, chores.cpp; what takes a Loop is under the pilot's lock, and a guard that is given is let go meanwhile
+  Status allocate_seen(const Request& request, std::uint64_t* address);
+  Record* serve(DomainId domain, const Request& request, Granules granules);
+  bool take_place(std::unique_lock<FutexLock>& guard, Loop& loop, const plan::Replay::Step& step);
+  Record* map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request);
+  bool open_lease(Loop& loop);
+  bool end_lease(Loop& loop);           // false: frames are on their way to it
+  void end_leases(bool only_lost);      // takes the lock
+  bool has_leases();                    // takes the lock
+  void leave_loop_of(DomainId stream);  // takes the lock
+  void on_lost(Loop& loop);
+  void look_around();
+  bool release_leased(Record& block, DomainId domain);  // takes the lock
+  bool free_leased(Record& block, DomainId domain);     // takes the lock
+  void record_free(const Record& block);                // takes the lock
+  void tend(std::unique_lock<FutexLock>& guard, Loop& loop, Chore chore);
+  void begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop);
+  enum class Worth : std::uint8_t { No, PerhapsLater, Yes };
+  Worth worth_of(Loop& loop, std::uint64_t planned_live_bytes) const;  // without the lock, while it is tended
+  void adopt(std::unique_lock<FutexLock>& guard, Loop& loop);
+  void improve(std::unique_lock<FutexLock>& guard, Loop& loop);
+  bool has_room_to_switch(std::uint64_t carried_bytes) const;
+  void take_up(Loop& loop, const std::shared_ptr<const plan::ServingPlan>& plan, bool at_cut);
+  void trim_beside(std::unique_lock<FutexLock>& guard, Loop& loop);
+  void gather_frames();
+  void set_pilot_mode();
+  void start_pilot();                    // takes the lock
+  void rest(std::uint64_t allocations);  // takes the lock
 
   // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
   void use_first_time(DomainId stream);
@@ -306,6 +361,10 @@ class Allocator {
   FutexLock plan_lock_;
   PlanSource* plan_ = nullptr;
   std::atomic<std::uint64_t> plan_hits_{0}, plan_misses_{0};
+
+  mutable Pilot pilot_;
+  std::atomic<bool> pilot_started_{false};
+  std::atomic<bool> lost_leases_{false};  // there may be some
 
   mutable FutexLock failure_lock_;
   OutOfMemory failure_;

@@ -10,6 +10,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct GrowthLimit {
   std::uint64_t sole_passed = 0;  // holes of everybody with stamps up to here may lose their frames
   bool stitch = true;
   bool rob_plan = false;  // also frames of a plan's region that are free at the moment
+  bool grow = true;       // new frames may be made; only leases ask for less
 };
 
 struct ArenaUse {
@@ -76,6 +78,35 @@ class Arena {
   // Gives whole free frames back to the driver, at least `bytes` if there are so many. Returns the bytes given.
   std::uint64_t trim(std::uint64_t bytes, const GrowthLimit& limit);
 
+  // --- leases: stretches of the plan's zone whose holder says what is in use there (lease.h) ---
+  struct Leased {
+    Record* range = nullptr;       // Busy, whole frames
+    Granules height = 0;           // no plan is higher; the holder's to set
+    std::vector<Record*> places;   // beside the tiling, in the order of their offsets; those not Idle share no byte
+    std::vector<FrameRun> moving;  // frames on their way; those that are stuck stay here
+    std::vector<Piece> stuck;
+  };
+  // At least so many granules of address space that work of the domain may use, with what is mapped there. Null: none.
+  Leased* lease(const Want& want, const GrowthLimit& limit);
+  struct Place {
+    Granules offset = 0;  // from the beginning of the lease
+    Granules granules = 0;
+    Record* record = nullptr;
+  };
+  // A record, Idle, for each place that has none, in the order of offsets; those that are gone are dropped. False: no
+  // records are left, and nothing is changed.
+  bool change_places(Leased& lease, std::span<Place> wanted, std::span<Record* const> gone);
+  // The record is the one that is found at its address from now on. Under the holder's lock, without the arena's.
+  void turn_to(Record& place) { pointers_.turn_to(place); }
+  // Frames under [begin, end) of the lease. Calls the driver. NotReady: some of them are on their way already.
+  Status map_leased(Leased& lease, Granules begin, Granules end, const GrowthLimit& limit);
+  bool lacks_frames(const Leased& lease, Granules begin, Granules end) const;
+  // Frames above this, all places and all blocks go back to the driver. The caller knows that no work uses them.
+  std::uint64_t trim_lease(Leased& lease, Granules above);
+  // Blocks, all that are not Idle in the order of their offsets, live on in the tiling; the rest becomes holes of this
+  // domain with this stamp.
+  void end_lease(Leased& lease, std::span<Record* const> blocks, DomainId domain, std::uint64_t stamp);
+
   // A block that is the driver's own. The caller frees it.
   Status take_whole(std::uint64_t bytes, Record** block);
   Status drop_whole(Record& block);
@@ -101,7 +132,12 @@ class Arena {
   void for_each(F f) const {
     std::lock_guard const guard(lock_);
     for (const Zone& zone : zones_)
-      for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) f(*r);
+      for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
+        f(*r);
+        for (const auto& lease : leases_)
+          if (lease->range == r)
+            for (const Record* const block : blocks_of(*lease)) f(*block);
+      }
   }
   // Empty, or the invariant that is broken. Slow: for tests and dev builds.
   std::string check() const;
@@ -113,7 +149,7 @@ class Arena {
     std::vector<std::unique_ptr<SizeIndex>> holes;  // by domain; made when first needed
     std::uint32_t unmapped = 0;                     // list by `left`, `right`
   };
-  struct Place {
+  struct Spot {
     Record* first = nullptr;  // the record that holds `start`; null: no place
     Granules start = 0;
     std::uint64_t frames = ~0ull;  // to be mapped
@@ -168,18 +204,28 @@ class Arena {
 
   // growth_place.cpp, growth.cpp
   bool usable(const Record& r, const Want& want, const GrowthLimit& limit) const;
-  Place best_place(Zone& zone, const Want& want, const GrowthLimit& limit) const;
-  Place best_segment_place(const Zone& zone, const Want& want) const;
-  void weigh_run(const Zone& zone, Record& first, const Want& want, const GrowthLimit& limit, Place& best) const;
+  Spot best_place(Zone& zone, const Want& want, const GrowthLimit& limit) const;
+  Spot best_segment_place(const Zone& zone, const Want& want) const;
+  void weigh_run(const Zone& zone, Record& first, const Want& want, const GrowthLimit& limit, Spot& best) const;
   std::uint64_t frames_to_map(const Zone& zone, const Record& first, Granules start, Granules granules) const;
   bool begin(const Want& want, const GrowthLimit& limit, Growth& growth);
-  void surround(Growth& growth, const Place& place);
+  void surround(Growth& growth, const Spot& spot);
   void plan_fillings(Growth& growth, const GrowthLimit& limit);
+  void plan_fillings(Growth& growth, Frame first, Frame last, const GrowthLimit& limit);
   void steal(Growth& growth, Frame frames, Frame at_most, const GrowthLimit& limit);
   Status carry_out(Growth& growth, const GrowthLimit& limit);
   Status map_fillings(Growth& growth);
+  std::vector<Piece> book(Growth& growth, Status status);
   Record* finish(Growth& growth, Status status);
   Frame new_piece_frames(Frame at_most) const;
+
+  // leased.cpp
+  static Record* holding(const Leased& lease, Granules offset);
+  static std::vector<const Record*> blocks_of(const Leased& lease);  // in the order of their offsets
+  FrameRun frames_under(const Leased& lease, Granules begin, Granules end) const;
+  std::uint64_t lacking(const FrameRun& run) const;              // frames without a piece
+  std::uint64_t movable_frames(const GrowthLimit& limit) const;  // in stock and under holes
+  std::string check_leases() const;
 
   // trim.cpp
   struct Loot {  // whole pieces inside a hole
@@ -189,6 +235,8 @@ class Arena {
     Granules rest = 0;  // what stays of the hole
   };
   Loot loot_of(Record& hole) const;
+  std::uint64_t whole_frames(Granules begin, Granules end) const;
+  std::uint64_t whole_mapped_frames(Granules begin, Granules end) const;
   std::vector<Loot> all_loot(const GrowthLimit& limit) const;  // in the order in which it is best taken
   Record* rob(Record& hole, Frame first, Frame last, std::vector<PieceId>& pieces);
 
@@ -198,6 +246,7 @@ class Arena {
   PagePool pool_;
   PointerTable pointers_;
   std::array<Zone, 3> zones_;
+  std::vector<std::unique_ptr<Leased>> leases_;
   bool keeps_planned_ = false;
   std::uint32_t tick_ = 0;
   std::uint64_t moved_frames_ = 0;

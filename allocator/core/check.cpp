@@ -43,6 +43,10 @@ std::string Arena::check() const {
     for (std::uint32_t id = zone.unmapped; id != 0; id = records_.at(id).right) --unmapped;
     if (unmapped != 0) return "the list of gaps lost one";
   }
+  if (std::string broken = check_leases(); !broken.empty()) return broken;
+  for (const auto& lease : leases_)
+    for (Frame f = lease->range->offset / kFrameGranules; f < lease->range->end() / kFrameGranules; ++f)
+      if (pool_.shown(f) != 0) seen.insert(pool_.shown(f));
   for (PieceId const id : seen) shown_frames += pool_.piece(id).frames;
   if (shown_frames + pool_.stock_frames() + lost_frames_ > pool_.reserved_frames()) return "more frames than reserved";
   return {};

@@ -22,24 +22,24 @@ bool Arena::begin(const Want& want, const GrowthLimit& limit, Growth& growth) {
   if (records_.in_use() + kSpareRecords > RecordTable::kCapacity) return false;
   growth.want = want;
   growth.zone = &zone_for(want.granules);
-  Place const place = best_place(*growth.zone, want, limit);
-  if (place.first == nullptr) return false;
-  growth.start = place.start;
-  surround(growth, place);
+  Spot const spot = best_place(*growth.zone, want, limit);
+  if (spot.first == nullptr) return false;
+  growth.start = spot.start;
+  surround(growth, spot);
   plan_fillings(growth, limit);
   return true;
 }
 
 // Makes one Busy record of everything that the block and its new frames touch.
-void Arena::surround(Growth& growth, const Place& place) {
+void Arena::surround(Growth& growth, const Spot& spot) {
   Zone& zone = *growth.zone;
-  Granules const block_end = place.start + growth.want.granules;
-  Record* at = place.first;
+  Granules const block_end = spot.start + growth.want.granules;
+  Record* at = spot.first;
   DomainId domain = DomainId::Shared;
   std::uint64_t stamp = 0;
   while (at != nullptr && at->offset < block_end) {
     bool const hole = at->state.load(std::memory_order_relaxed) == State::Hole;
-    Granules from = std::max(at->offset, place.start);
+    Granules from = std::max(at->offset, spot.start);
     Granules to = std::min(at->end(), block_end);
     if (!hole) {
       from = frame_floor(from);
@@ -60,13 +60,17 @@ void Arena::surround(Growth& growth, const Place& place) {
 }
 
 void Arena::plan_fillings(Growth& growth, const GrowthLimit& limit) {
+  plan_fillings(growth, growth.target->offset / kFrameGranules, frame_ceil(growth.target->end()) / kFrameGranules,
+                limit);
+}
+
+void Arena::plan_fillings(Growth& growth, Frame first, Frame last, const GrowthLimit& limit) {
   struct Run {
     Frame at;
     Frame count;
   };
   std::vector<Run> runs;
-  Frame const last = frame_ceil(growth.target->end()) / kFrameGranules;
-  for (Frame f = growth.target->offset / kFrameGranules; f < last; ++f) {
+  for (Frame f = first; f < last; ++f) {
     if (pool_.shown(f) != 0) continue;
     if (!runs.empty() && runs.back().at + runs.back().count == f)
       ++runs.back().count;
@@ -171,9 +175,9 @@ Status Arena::map_fillings(Growth& growth) {
   return status;
 }
 
-Record* Arena::finish(Growth& growth, Status status) {
-  std::lock_guard const guard(lock_);
-  std::vector<Piece> stuck;  // where the driver did not take a mapping back
+// The books of all pieces that were on their way; the mappings that the driver did not take back.
+std::vector<Piece> Arena::book(Growth& growth, Status status) {
+  std::vector<Piece> stuck;
   for (std::size_t i = 0; i < growth.stolen.size(); ++i)
     if (!growth.unmapped[i]) stuck.push_back(growth.stolen_pieces[i]);
   for (Filling& filling : growth.fillings) {
@@ -190,6 +194,12 @@ Record* Arena::finish(Growth& growth, Status status) {
       stuck.push_back(filling.piece);
   }
   for (Record* const range : growth.robbed) settle_but(zone_of(range->offset), *range, stuck);
+  return stuck;
+}
+
+Record* Arena::finish(Growth& growth, Status status) {
+  std::lock_guard const guard(lock_);
+  std::vector<Piece> const stuck = book(growth, status);
   Zone& zone = *growth.zone;
   if (status != Status::Ok) {
     settle_but(zone, *growth.target, stuck);

@@ -34,7 +34,7 @@ std::uint64_t Arena::frames_to_map(const Zone& zone, const Record& first, Granul
   return frames;
 }
 
-void Arena::weigh_run(const Zone& zone, Record& first, const Want& want, const GrowthLimit& limit, Place& best) const {
+void Arena::weigh_run(const Zone& zone, Record& first, const Want& want, const GrowthLimit& limit, Spot& best) const {
   Granules const run_begin = first.offset;
   Granules run_end = first.end();
   for (const Record* r = &first; r != nullptr && usable(*r, want, limit); r = zone.tiling.after(*r)) run_end = r->end();
@@ -44,12 +44,12 @@ void Arena::weigh_run(const Zone& zone, Record& first, const Want& want, const G
     if (start < run_begin || start + want.granules > run_end || start > run_end) return;
     while (holder->offset > start) holder = zone.tiling.before(*holder);
     while (holder->end() <= start) holder = zone.tiling.after(*holder);
-    Place const place{.first = holder,
-                      .start = start,
-                      .frames = frames_to_map(zone, *holder, start, want.granules),
-                      .rest = run_end - run_begin - want.granules};
-    auto const key = [&](const Place& p) { return std::tuple(p.frames, p.rest, high ? ~p.start : p.start); };
-    if (best.first == nullptr || key(place) < key(best)) best = place;
+    Spot const spot{.first = holder,
+                    .start = start,
+                    .frames = frames_to_map(zone, *holder, start, want.granules),
+                    .rest = run_end - run_begin - want.granules};
+    auto const key = [&](const Spot& p) { return std::tuple(p.frames, p.rest, high ? ~p.start : p.start); };
+    if (best.first == nullptr || key(spot) < key(best)) best = spot;
   };
   int places = 0;
   for (Record* r = &first; r != nullptr && r->offset < run_end && places < kMostPlaces; r = zone.tiling.after(*r)) {
@@ -59,9 +59,9 @@ void Arena::weigh_run(const Zone& zone, Record& first, const Want& want, const G
   }
 }
 
-Arena::Place Arena::best_place(Zone& zone, const Want& want, const GrowthLimit& limit) const {
+Arena::Spot Arena::best_place(Zone& zone, const Want& want, const GrowthLimit& limit) const {
   if (!pool_.can_map()) return best_segment_place(zone, want);
-  Place best;
+  Spot best;
   for (std::uint32_t id = zone.unmapped; id != 0;) {
     const Record& gap = records_.at(id);
     const Record* first = &gap;
@@ -79,8 +79,8 @@ Arena::Place Arena::best_place(Zone& zone, const Want& want, const GrowthLimit& 
 }
 
 // Segments lie anywhere in truth: in the tiling an unmapped frame stays on each side, so that none ever meets another.
-Arena::Place Arena::best_segment_place(const Zone& zone, const Want& want) const {
-  Place best;
+Arena::Spot Arena::best_segment_place(const Zone& zone, const Want& want) const {
+  Spot best;
   Granules const needed = frame_ceil(want.granules) + 2 * kFrameGranules;
   for (std::uint32_t id = zone.unmapped; id != 0; id = records_.at(id).right) {
     const Record& gap = records_.at(id);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an address inside of a block to the block, and over everything that is mapped.
+#include <algorithm>
 #include <mutex>
 
 #include "allocator/core/arena.h"
@@ -24,9 +25,23 @@ Record* Arena::holding(std::uint64_t address) const {
   Granules const end = zones_[kLargeZone].tiling.end();
   Granules const offset = pool_.offset_of(address, end);
   if (offset >= end) return nullptr;
+  for (const auto& lease : leases_)
+    if (lease->range->offset <= offset && offset < lease->range->end()) return holding(*lease, offset);
   const Zone& zone = zone_of(offset);
   Record* r = &zone == &zones_[kPlanZone] ? zone.tiling.at(offset) : pointers_.last_before(offset, zone.tiling.begin());
   return r != nullptr && r->offset <= offset && offset < r->end() ? r : nullptr;
+}
+
+// Places are in the order of their offsets; of those that are not Idle, the last one that begins before the offset is
+// the only one that can hold it.
+Record* Arena::holding(const Leased& lease, Granules offset) {
+  auto at = std::upper_bound(lease.places.begin(), lease.places.end(), offset,
+                             [](Granules o, const Record* r) { return o < r->offset; });
+  while (at != lease.places.begin()) {
+    Record* const r = *--at;
+    if (r->state.load(std::memory_order_relaxed) != State::Idle) return offset < r->end() ? r : nullptr;
+  }
+  return nullptr;
 }
 
 Status Arena::renew_access() {
@@ -34,15 +49,19 @@ Status Arena::renew_access() {
   std::vector<Piece> mapped;
   {
     std::lock_guard const guard(lock_);
+    auto const add = [&](const Record& r) {
+      for (Frame f = r.offset / kFrameGranules; f < (r.end() + kFrameGranules - 1) / kFrameGranules; ++f) {
+        if (pool_.shown(f) == 0) continue;
+        Piece const piece = pool_.piece(pool_.shown(f));
+        if (mapped.empty() || mapped.back().first != piece.first) mapped.push_back(piece);
+      }
+    };
     for (const Zone& zone : zones_)
       for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
         State const state = r->state.load(std::memory_order_relaxed);
-        if (state == State::Unmapped || state == State::Busy) continue;
-        for (Frame f = r->offset / kFrameGranules; f < (r->end() + kFrameGranules - 1) / kFrameGranules; ++f) {
-          Piece const piece = pool_.piece(pool_.shown(f));
-          if (mapped.empty() || mapped.back().first != piece.first) mapped.push_back(piece);
-        }
+        if (state != State::Unmapped && state != State::Busy) add(*r);
       }
+    for (const auto& lease : leases_) add(*lease->range);
   }
   Status all = Status::Ok;
   for (const Piece& piece : mapped)

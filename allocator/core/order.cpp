@@ -30,6 +30,11 @@ void Allocator::become_multi() {
   mode_.fetch_or(kMulti, std::memory_order_seq_cst);
   pass_threads();
   { std::lock_guard const guard(cache(DomainId::Shared).lock()); }
+  {
+    std::lock_guard const guard(pilot_.lock());
+    // Each stream's allocations are a loop of their own from now on.
+    if (pilot_started_.load(std::memory_order_relaxed)) mode_.fetch_or(kSeen | kRecord, std::memory_order_seq_cst);
+  }
   switched_at_ = streams_.stamp(sole_.load(std::memory_order_relaxed));
 }
 
@@ -43,11 +48,13 @@ void Allocator::expect_unseen_submissions() {
 }
 
 void Allocator::remove_stream(DomainId stream) {
+  leave_loop_of(stream);
   streams_.retire(stream);
   merge_ended(stream);
 }
 
 void Allocator::stream_is_gone(DomainId stream) {
+  leave_loop_of(stream);
   streams_.gone(stream);
   merge_ended(stream);
 }

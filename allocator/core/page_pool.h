@@ -23,6 +23,11 @@ namespace tidemark::allocator {
 using PieceId = std::uint32_t;  // 0: none
 using Frame = std::uint32_t;
 
+struct FrameRun {
+  Frame first = 0;
+  Frame last = 0;  // half-open
+};
+
 constexpr std::array<Frame, 3> kPieceFrames = {1, 4, 16};
 
 struct Piece {
@@ -63,7 +68,7 @@ class PagePool {
   PieceId shown(Frame at) const { return shown_[at]; }
   const Piece& piece(PieceId id) const { return pieces_[id]; }
 
-  Upstream& upstream() { return upstream_; }
+  Upstream& upstream() const { return upstream_; }
   bool can_map() const { return upstream_.can_map(); }
   std::uint64_t base() const { return base_; }
   // Where the program sees an offset. Its frame is mapped.

@@ -65,6 +65,7 @@ bool Allocator::allocate_planned(const Request& request, std::uint64_t* address)
 
 // A place is free for the next allocation of the plan at once: no cache keeps it.
 void Allocator::free_planned(Record& block, DomainId domain) {
+  if (block.leased.load(std::memory_order_acquire) && release_leased(block, domain)) return;
   {
     // As for other frees, the mode is read where a change of it waits for us.
     std::lock_guard const guard(cache(DomainId::Shared).lock());
@@ -77,6 +78,18 @@ void Allocator::free_planned(Record& block, DomainId domain) {
     pending_.add(block);
   else
     arena_.release(block, domain, streams_.stamp(domain));
+}
+
+// Every stream has passed its free.
+void Allocator::free_passed_plan(Record& block) {
+  {
+    std::lock_guard const guard(pilot_.lock());
+    if (block.leased.load(std::memory_order_acquire)) {
+      pilot_.holder_of(block)->lease->release(block);
+      return;
+    }
+  }
+  arena_.release(block, DomainId::Shared, 0);
 }
 
 void Allocator::use_plan(PlanSource& plan) {

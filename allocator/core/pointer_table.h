@@ -32,6 +32,23 @@ class PointerTable {
 
   bool publish(Record& block);  // its address is set; false: the system has no memory for the hash
   void withdraw(Record& block);
+  // For records that take turns at one offset of mapped memory, under a lock of their own. turn_to: this one is found
+  // from now on. turn_from: it is not found any more, whoever was.
+  void turn_to(Record& block) {
+    Cell& cell = const_cast<Cell&>(cell_of(block.offset));
+    std::uint32_t const now = cell.load(std::memory_order_relaxed);
+    std::uint32_t const id = records_->id(block);
+    if (now == id) return;
+    bool const found = now != 0 && now <= kIdMask;
+    block.generation = found ? records_->at(now).generation : static_cast<std::uint8_t>(now >> kGenerationShift);
+    cell.store(id, std::memory_order_release);
+  }
+  void turn_from(Record& block) {
+    Cell& cell = const_cast<Cell&>(cell_of(block.offset));
+    if (cell.load(std::memory_order_relaxed) == records_->id(block))
+      cell.store(std::uint32_t{block.generation} << kGenerationShift, std::memory_order_relaxed);
+    block.address.store(0, std::memory_order_relaxed);
+  }
   // A block of the driver's own: it lies anywhere in every mode.
   bool publish_elsewhere(const Record& block);
   void withdraw_elsewhere(const Record& block);

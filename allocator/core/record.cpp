@@ -22,6 +22,7 @@ Record* RecordTable::make() {
   r.generation = 0;
   r.lifetime = Lifetime::Unknown;
   r.whole = r.planned = false;
+  r.leased.store(false, std::memory_order_relaxed);
   return &r;
 }
 

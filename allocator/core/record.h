@@ -6,7 +6,9 @@
 //                                 Cached: the owner of the magazine or the cache's lock; Pending, Held: the streams'
 //                                 lock)
 //   Hole, Unmapped, Busy          the arena's lock (Busy: the thread that moves it, for all but its place in the
-//   tiling)
+//                                 tiling)
+//   Idle                          the holder of the lease, and so is everything else of a place in a lease but its
+//                                 owner's: such records stand beside the tiling, and several may begin at one offset
 // `before`, `after`, `offset` and `granules` change only under the arena's lock, and `offset` and `granules` never
 // while a block is Live … Held. `address` and `state` may be read by anybody.
 #pragma once
@@ -27,6 +29,7 @@ enum class State : std::uint8_t {
   Hole,      // free and mapped, in the arena's index
   Unmapped,  // address space without memory
   Busy,      // on its way between two of these, while the driver is asked
+  Idle,      // a place of a lease without a block (lease.h)
 };
 
 struct Record {
@@ -35,7 +38,9 @@ struct Record {
   Granules granules = 0;
   std::uint32_t before = 0;  // neighbours in the address order of the zone; 0: none
   std::uint32_t after = 0;
-  std::uint32_t left = 0;  // links of whatever holds it: an index, a cache, a batch
+  // Links of whatever holds it: an index, a cache, a batch. While it is Live, `left` is the number under which the
+  // pilot knows it (0: it does not), and `right` the place of a lease.
+  std::uint32_t left = 0;
   std::uint32_t right = 0;
   std::uint64_t stamp = 0;        // the event of the domain's stream (Shared: of the sole one) behind which it is free
   std::uint32_t slack_bytes = 0;  // rounded - requested
@@ -45,8 +50,9 @@ struct Record {
   std::atomic<State> state{State::None};
   std::uint8_t generation = 0;  // owners of this address so far, 1 … 255 and again 1
   Lifetime lifetime = Lifetime::Unknown;
-  bool whole = false;    // a driver's block of its own
-  bool planned = false;  // at a place that a plan has chosen
+  bool whole = false;               // a driver's block of its own
+  bool planned = false;             // at a place that a plan has chosen
+  std::atomic<bool> leased{false};  // and in a lease; the holder's lock decides when this is seen to be over
   Granules end() const { return offset + granules; }
 };
 static_assert(sizeof(Record) == 64);

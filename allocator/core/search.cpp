@@ -55,11 +55,12 @@ bool Allocator::harvest() {
   streams_.poll();
   std::vector<Record*> const ready = pending_.collect();
   for (Record* const block : ready) {
+    if (block->planned) {
+      free_passed_plan(*block);
+      continue;
+    }
     block->domain = DomainId::Shared;
-    if (block->planned)
-      arena_.release(*block, DomainId::Shared, 0);
-    else
-      put_in_cache(*block);
+    put_in_cache(*block);
   }
   return !ready.empty();
 }
@@ -106,18 +107,27 @@ Record* Allocator::extend(const Want& want) {
 
 // A plan's region keeps its frames for its next round, but not against a failure.
 Record* Allocator::rob_plan_and_take(const Want& want) {
-  return (mode_.load(std::memory_order_acquire) & kPlan) != 0 ? extend(want, true) : nullptr;
+  bool const leases = has_leases();
+  if (leases) end_leases(false);
+  return leases || (mode_.load(std::memory_order_acquire) & kPlan) != 0 ? extend(want, true) : nullptr;
+}
+
+// A frame may move only when nothing uses it any more. Growing stops the device in most drivers anyway, so waiting for
+// the stream costs little more, and it is over when the program has found its size.
+void Allocator::wait_for_frames() {
+  if (!options_.stitch || (mode_.load(std::memory_order_acquire) & kCapture) != 0) return;
+  DomainId const sole = sole_.load(std::memory_order_acquire);
+  if (!arena_.has_unpassed_frames(streams_.passed(sole))) return;
+  streams_.poll();
+  if (arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
 }
 
 Record* Allocator::extend(const Want& want, bool rob_plan) {
   bool const captures = (mode_.load(std::memory_order_acquire) & kCapture) != 0;
   DomainId const sole = sole_.load(std::memory_order_acquire);
-  // A frame may move only when nothing uses it any more. Growing stops the device in most drivers anyway, so waiting
-  // for the stream costs little more, and it is over when the program has found its size.
-  if (options_.stitch && !captures && arena_.has_unpassed_frames(streams_.passed(sole))) {
-    streams_.poll();
-    if (arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
-  }
+  // What the program does not follow any more must not make the device give more.
+  if (lost_leases_.load(std::memory_order_relaxed)) end_leases(true);
+  wait_for_frames();
   GrowthLimit const limit{.frames = limit_frames_,
                           .sole_passed = streams_.passed(sole),
                           .stitch = options_.stitch && !captures,
@@ -129,6 +139,9 @@ Record* Allocator::extend(const Want& want, bool rob_plan) {
     status = arena_.grow(want, limit, &block);
   if (status != Status::Ok) return nullptr;
   extensions_.fetch_add(1, std::memory_order_relaxed);
+  if (options_.plan && !pilot_started_.load(std::memory_order_relaxed) &&
+      arena_.pool().reserved_frames() * kFrameBytes >= options_.plan_from_bytes)
+    start_pilot();
   last_extension_.store(misses_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return block;
 }
@@ -221,7 +234,10 @@ std::uint64_t Allocator::give_back(std::uint64_t bytes) {
     merge_everything();
     std::uint64_t const passed = streams_.passed(sole_.load(std::memory_order_acquire));
     std::uint64_t const given = arena_.trim(rest, {.sole_passed = passed});
-    return given < rest ? given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true}) : given;
+    if (given >= rest) return given;
+    end_leases(false);
+    merge_everything();
+    return given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true});
   };
   std::uint64_t given = trim(bytes);
   if (given < bytes && wait_for_all()) given += trim(bytes - given);

@@ -180,8 +180,17 @@ Statistics Allocator::statistics() const {
   s.moved_bytes = use.moved_frames * kFrameBytes;
   s.extensions = extensions_.load(std::memory_order_relaxed);
   s.inserted_waits = inserted_waits_.load(std::memory_order_relaxed);
-  s.plan_hits = plan_hits_.load(std::memory_order_relaxed);
-  s.plan_misses = plan_misses_.load(std::memory_order_relaxed);
+  {
+    std::lock_guard const guard(pilot_.lock());
+    const Pilot::Counts& plans = pilot_.counts;
+    s.plan_hits = plan_hits_.load(std::memory_order_relaxed) + plans.hits;
+    s.plan_misses = plan_misses_.load(std::memory_order_relaxed) + plans.misses;
+    s.plans_made = plans.plans;
+    s.plans_improved = plans.improved;
+    s.plans_unneeded = plans.unworthy;
+    s.plans_left = plans.leases_ended;
+    s.plan_search_ns = static_cast<std::uint64_t>(plans.seconds * 1e9);
+  }
   s.failures = failures_.load(std::memory_order_relaxed);
   return s;
 }

@@ -50,6 +50,18 @@ void Tiling::absorb_after(Record& r) {
   records_->drop(gone);
 }
 
+void Tiling::replace(Record& r, Record& block) {
+  TIDEMARK_INVARIANT(r.offset == block.offset && r.granules == block.granules);
+  block.before = r.before;
+  block.after = r.after;
+  std::uint32_t const id = records_->id(block);
+  if (Record* const previous = before(r)) previous->after = id;
+  if (Record* const next = after(r)) next->before = id;
+  if (first_ == records_->id(r)) first_ = id;
+  if (mapped_) by_offset_[block.offset] = id;
+  records_->drop(r);
+}
+
 void Tiling::map_offsets() {
   mapped_ = true;
   by_offset_[begin_] = first_;

@@ -27,6 +27,9 @@ class Tiling {
   // r grows over the record behind it, which goes.
   void absorb_after(Record& r);
 
+  // `block`, which was in no tiling, stands where r stood, and r goes. Both have the same extent.
+  void replace(Record& r, Record& block);
+
   // Keeps a map by offset from now on, for at(): before the first split.
   void map_offsets();
   Record* at(Granules offset) const;  // the record that holds the offset

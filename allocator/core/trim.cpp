@@ -109,6 +109,27 @@ bool Arena::has_unpassed_frames(std::uint64_t sole_passed) const {
   return found;
 }
 
+// Of whole pieces within a free and mapped range.
+std::uint64_t Arena::whole_frames(Granules begin, Granules end) const {
+  Record run;
+  run.offset = begin;
+  run.granules = end - begin;
+  Loot const loot = loot_of(run);
+  return loot.last - loot.first;
+}
+
+// The same for a free range that is mapped in part.
+std::uint64_t Arena::whole_mapped_frames(Granules begin, Granules end) const {
+  std::uint64_t frames = 0;
+  for (Frame f = frame_ceil(begin) / kFrameGranules; f < end / kFrameGranules;) {
+    Frame last = f;
+    while (last < end / kFrameGranules && pool_.shown(last) != 0) ++last;
+    if (last > f) frames += whole_frames(f * kFrameGranules, last * kFrameGranules);
+    f = last + 1;
+  }
+  return frames;
+}
+
 std::uint64_t Arena::returnable_bytes() const {
   std::lock_guard const guard(lock_);
   std::uint64_t frames = pool_.stock_frames();
@@ -116,13 +137,7 @@ std::uint64_t Arena::returnable_bytes() const {
     // A run of holes and free blocks would be one hole; what is under it in whole pieces can go.
     Granules begin = 0;
     Granules end = 0;
-    auto const count_run = [&] {
-      Record run;
-      run.offset = begin;
-      run.granules = end - begin;
-      Loot const loot = end > begin ? loot_of(run) : Loot{};
-      frames += loot.last - loot.first;
-    };
+    auto const count_run = [&] { frames += end > begin ? whole_frames(begin, end) : 0; };
     for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
       State const state = r->state.load(std::memory_order_relaxed);
       bool const counts = state == State::Hole || state == State::Cached || state == State::Pending;
@@ -134,6 +149,14 @@ std::uint64_t Arena::returnable_bytes() const {
       if (counts) end = r->end();
     }
     count_run();
+  }
+  for (const auto& lease : leases_) {
+    Granules at = lease->range->offset;
+    for (const Record* const block : blocks_of(*lease)) {
+      frames += whole_mapped_frames(at, block->offset);
+      at = block->end();
+    }
+    frames += whole_mapped_frames(at, lease->range->end());
   }
   return frames * kFrameBytes;
 }

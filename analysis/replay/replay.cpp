@@ -8,11 +8,11 @@ namespace tidemark::analysis {
 
 namespace {
 
-std::unique_ptr<Rules> rules_of(std::string_view allocator, const Lifetimes& lifetimes) {
-  if (allocator == "tidemark") return tidemark_rules(lifetimes.peak_live_bytes());
-  if (allocator == "pytorch") return pytorch_rules();
-  if (allocator == "expandable") return expandable_rules();
-  if (allocator == "ideal") return ideal_rules();
+std::unique_ptr<Rules> rules_of(const ReplayOptions& options, const Lifetimes& lifetimes) {
+  if (options.allocator == "tidemark") return tidemark_rules(lifetimes.peak_live_bytes(), options.search_seconds);
+  if (options.allocator == "pytorch") return pytorch_rules();
+  if (options.allocator == "expandable") return expandable_rules();
+  if (options.allocator == "ideal") return ideal_rules();
   return nullptr;
 }
 
@@ -29,12 +29,12 @@ double ReplayResult::steady_ratio() const {
   return divided(steady_reserved_bytes, peak_live_bytes);
 }
 
-Result<ReplayResult> replay(const Lifetimes& lifetimes, std::string_view allocator, std::uint64_t repetitions) {
-  std::unique_ptr<Rules> const rules = rules_of(allocator, lifetimes);
-  if (!rules) return Error{Errc::InvalidArgument, "no such allocator: " + std::string(allocator), ""};
-  ReplayResult result{.allocator = std::string(allocator), .peak_live_bytes = lifetimes.peak_live_bytes()};
+Result<ReplayResult> replay(const Lifetimes& lifetimes, const ReplayOptions& options) {
+  std::unique_ptr<Rules> const rules = rules_of(options, lifetimes);
+  if (!rules) return Error{Errc::InvalidArgument, "no such allocator: " + options.allocator, ""};
+  ReplayResult result{.allocator = options.allocator, .peak_live_bytes = lifetimes.peak_live_bytes()};
   std::vector<std::uint64_t> blocks(lifetimes.bytes.size());
-  for (std::uint64_t repetition = 0; repetition < repetitions; ++repetition) {
+  for (std::uint64_t repetition = 0; repetition < options.repetitions; ++repetition) {
     std::uint64_t peak = rules->reserved_bytes();
     std::uint64_t const calls = rules->driver_calls();
     double seconds = 0;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "analysis/replay/lifetimes.h"
 #include "base/result.h"
@@ -22,8 +21,9 @@ class Rules {
   virtual std::uint64_t driver_calls() const = 0;
 };
 
-std::unique_ptr<Rules> tidemark_rules(
-    std::uint64_t peak_live_bytes);         // the allocator itself, over a driver that only counts
+// The allocator itself, over a driver that only counts. It plans the loop that it sees; the search for a better layout
+// than the first takes place inside of an allocation, so that a replay is the same each time but for what is found.
+std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes, double search_seconds);
 std::unique_ptr<Rules> pytorch_rules();     // PyTorch's caching allocator
 std::unique_ptr<Rules> expandable_rules();  // the same with expandable segments
 std::unique_ptr<Rules> ideal_rules();       // reserves exactly what is live
@@ -40,7 +40,12 @@ struct ReplayResult {
   double steady_ratio() const;
 };
 
-// What is live at the end is freed before the next repetition. `allocator`: tidemark, pytorch, expandable or ideal.
-Result<ReplayResult> replay(const Lifetimes& lifetimes, std::string_view allocator, std::uint64_t repetitions);
+struct ReplayOptions {
+  std::string allocator;  // tidemark, pytorch, expandable or ideal
+  std::uint64_t repetitions = 1;
+  double search_seconds = 0;  // of tidemark, for a better layout of the loop
+};
+// What is live at the end is freed before the next repetition.
+Result<ReplayResult> replay(const Lifetimes& lifetimes, const ReplayOptions& options);
 
 }  // namespace tidemark::analysis

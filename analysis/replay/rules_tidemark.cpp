@@ -23,7 +23,7 @@ class CountingDriver : public allocator::Upstream {
   }
   Status allocate_block(std::uint64_t bytes, std::uint64_t* address) override { return reserve(bytes, address); }
   Status memory(allocator::DeviceMemory* memory) override {
-    *memory = {};
+    *memory = {.free_bytes = ~0ull >> 1, .total_bytes = ~0ull >> 1};
     return Status::Ok;
   }
   Status release(std::uint64_t, std::uint64_t) override { return Status::Ok; }
@@ -47,8 +47,10 @@ class CountingDriver : public allocator::Upstream {
 
 class TidemarkRules : public Rules {
  public:
-  explicit TidemarkRules(std::uint64_t peak_live_bytes)
-      : allocator_(allocator::Allocator::make(driver_, {.capacity_bytes = 2 * peak_live_bytes + (1ull << 30)})) {}
+  TidemarkRules(std::uint64_t peak_live_bytes, double search_seconds)
+      : allocator_(allocator::Allocator::make(driver_, {.capacity_bytes = 2 * peak_live_bytes + (1ull << 30),
+                                                        .plan_search_seconds = search_seconds,
+                                                        .plan_in_foreground = true})) {}
   std::uint64_t allocate(std::uint64_t bytes) override {
     std::uint64_t address = 0;
     return allocator_ && allocator_->allocate({.bytes = bytes}, &address) == Status::Ok ? address : 0;
@@ -66,8 +68,8 @@ class TidemarkRules : public Rules {
 
 }  // namespace
 
-std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes) {
-  return std::make_unique<TidemarkRules>(peak_live_bytes);
+std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes, double search_seconds) {
+  return std::make_unique<TidemarkRules>(peak_live_bytes, search_seconds);
 }
 
 }  // namespace tidemark::analysis

@@ -30,7 +30,7 @@ std::uint64_t periods_of(const Block& b, std::uint64_t period) {
 }
 
 // Where the fewest bytes are alive: asked at every free of the ring, because only there live bytes fall.
-std::uint64_t find_cut(const Iteration& it, const CircularPlan& plan) {
+void find_cut(const Iteration& it, CircularPlan& plan) {
   struct Change {
     std::uint64_t time;
     std::int64_t bytes;
@@ -47,15 +47,14 @@ std::uint64_t find_cut(const Iteration& it, const CircularPlan& plan) {
     changes.push_back({b.end % it.period, -bytes});
   }
   std::sort(changes.begin(), changes.end());  // frees of one instant come before its allocations
-  std::uint64_t cut = 0;
   std::int64_t least = INT64_MAX;
   for (Change const& c : changes) {
     live += c.bytes;
     if (live >= least) continue;
     least = live;
-    cut = c.time;
+    plan.cut = c.time;
+    plan.cut_bytes = static_cast<std::uint64_t>(least);
   }
-  return cut;
 }
 
 void classify(const Iteration& it, CircularPlan& plan) {
@@ -66,7 +65,7 @@ void classify(const Iteration& it, CircularPlan& plan) {
     if (persistent) plan.persistent_bytes += round_up(b.size_bytes, it.alignment);
     if (!persistent) plan.periods = std::max(plan.periods, static_cast<unsigned>(needs));
   }
-  plan.cut = find_cut(it, plan);
+  find_cut(it, plan);
   for (std::size_t i = 0; i < it.blocks.size(); ++i) {
     Block const& b = it.blocks[i];
     if (plan.roles[i] == Role::Persistent) continue;

@@ -44,6 +44,7 @@ struct CircularPlan {
   std::uint64_t bound = 0;   // largest sum alive at once, persistent ones excluded
   std::uint64_t persistent_bytes = 0;  // rounded, outside of the plan
   std::uint64_t cut = 0;               // clock of the fewest bytes alive
+  std::uint64_t cut_bytes = 0;         // so many, rounded
   std::size_t cut_block = 0;           // the first allocation at or after the cut
   bool least = false;
   double seconds = 0;

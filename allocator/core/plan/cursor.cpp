@@ -48,17 +48,28 @@ std::optional<std::size_t> ServingPlan::find(const AllocEvent (&last)[4]) const 
   return at->second;
 }
 
+void PlanCursor::go_to(std::size_t entry) {
+  at_ = entry;
+  within_ = entry % plan_->iteration();
+}
+
 void PlanCursor::restart(std::size_t seen) {
   std::size_t const n = plan_->iteration();
   // Iterations take turns: one that was broken off has had its turn.
   std::size_t const turn = at_ % n == 0 ? at_ / n : at_ / n + 1;
-  at_ = (turn * n + seen % n) % plan_->entries();
+  go_to((turn * n + seen % n) % plan_->entries());
   before_.reset();
-  misses_ = 0;
+  run_ = misses_ = 0;
+  in_order_ = seen;
+}
+
+void PlanCursor::begin() {
+  restart(0);
+  in_order_ = kLost;
 }
 
 std::optional<std::size_t> PlanCursor::take(std::size_t entry) {
-  at_ = (entry + 1) % plan_->entries();
+  go_to((entry + 1) % plan_->entries());
   misses_ = 0;
   return entry;
 }
@@ -70,29 +81,51 @@ std::optional<std::size_t> PlanCursor::ahead(const AllocEvent& event) const {
   return std::nullopt;
 }
 
-std::optional<std::size_t> PlanCursor::next(const AllocEvent& event) {
+// Events that came in order were those of the plan: only now they are written down.
+void PlanCursor::catch_up(const AllocEvent& event) {
+  std::size_t const n = plan_->iteration();
+  for (std::uint64_t k = std::min<std::uint64_t>(run_, 4); k > 0; --k) {
+    std::rotate(last_, last_ + 1, last_ + 4);
+    last_[3] = plan_->event(within_ + n - static_cast<std::size_t>(k) % n);
+  }
   std::rotate(last_, last_ + 1, last_ + 4);
   last_[3] = event;
+  if (run_ != 0) misses_ = 0;
+  in_order_ += run_;
+  run_ = 0;
+  if (in_order_ >= kLost) before_.reset();
+}
+
+std::optional<std::size_t> PlanCursor::search(const AllocEvent& event) {
   if (plan_->iteration() == 0) return std::nullopt;
-  if (plan_->event(at_) == event) {
-    if (++in_order_ >= kLost) before_.reset();
-    return take(at_);
-  }
+  catch_up(event);
   // A stray allocation may have looked like one further on: then the plan goes on where it was.
-  if (before_ && plan_->event(*before_) == event) return take(*std::exchange(before_, std::nullopt));
+  if (before_ && plan_->event(*before_) == event) {
+    in_order_ = kLost;
+    return take(*std::exchange(before_, std::nullopt));
+  }
   if (misses_ < kLost) {
     if (auto const entry = ahead(event)) {
       before_ = at_;
       in_order_ = 0;
       return take(*entry);
     }
-  } else if (auto const after = plan_->find(last_)) {
-    std::size_t const n = plan_->iteration();
-    before_.reset();
-    return take((at_ / n * n + (*after + n - 1) % n) % plan_->entries());
+  } else if (auto const entry = join(*this)) {
+    return entry;
   }
-  ++misses_;
+  if (++misses_ >= kSure) in_order_ = 0;
   return std::nullopt;
+}
+
+std::optional<std::size_t> PlanCursor::join(const PlanCursor& lost) {
+  auto const after = plan_->iteration() == 0 ? std::nullopt : plan_->find(lost.last_);
+  if (!after) return std::nullopt;
+  std::copy(std::begin(lost.last_), std::end(lost.last_), std::begin(last_));
+  std::size_t const n = plan_->iteration();
+  before_.reset();
+  run_ = 0;
+  in_order_ = kSure;  // four events say so
+  return take((at_ / n * n + (*after + n - 1) % n) % plan_->entries());
 }
 
 }  // namespace tidemark::plan

@@ -25,6 +25,7 @@ class ServingPlan {
   std::size_t iteration() const { return events_.size(); }
   std::size_t entries() const { return places_.size(); }
   const AllocEvent& event(std::size_t entry) const { return events_[entry % events_.size()]; }
+  const AllocEvent& event_within(std::size_t entry) const { return events_[entry]; }  // entry < iteration()
   // Empty: not planned (persistent).
   const Extent& place(std::size_t entry) const { return places_[entry]; }
   const std::vector<Extent>& places() const { return places_; }
@@ -43,27 +44,61 @@ class PlanCursor {
  public:
   static constexpr std::size_t kAhead = 64;
   static constexpr unsigned kLost = 8;  // misses in a row before the whole plan is searched
+  static constexpr unsigned kSure = 4;  // events in order after a jump until it is believed
 
   // The next event may be the first of the plan, or any other: the program need not be at the cut.
   explicit PlanCursor(std::shared_ptr<const ServingPlan> plan) : plan_(std::move(plan)) {}
 
   // The entry that this allocation is, if it is one.
-  std::optional<std::size_t> next(const AllocEvent& event);
+  std::optional<std::size_t> next(const AllocEvent& event) {
+    if (expects(event)) [[likely]]
+      return advance();
+    return search(event);
+  }
+  bool expects(const AllocEvent& event) const {
+    return within_ < plan_->iteration() && plan_->event_within(within_) == event;
+  }
+  // After expects().
+  std::size_t advance() {
+    ++run_;
+    std::size_t const entry = at_;
+    step();
+    return entry;
+  }
   // An iteration has begun, and so many of its events have been seen elsewhere.
   void restart(std::size_t seen);
-  std::size_t within_iteration() const { return at_ % plan_->iteration(); }
+  // The program is at the cut, surely.
+  void begin();
+  // Looks for the events that another cursor has seen last, and goes there. The entry of the last one.
+  std::optional<std::size_t> join(const PlanCursor& lost);
+
+  std::size_t at() const { return at_; }
+  std::size_t within_iteration() const { return within_; }
+  // Whether the program has followed the plan from where it is believed to be.
+  bool is_sure() const { return in_order_ + run_ >= kSure; }
+  // The last event was not the one that was expected, nor were some before.
+  bool is_astray() const { return run_ == 0 && !is_sure(); }
   const ServingPlan& plan() const { return *plan_; }
 
  private:
+  std::optional<std::size_t> search(const AllocEvent& event);
   std::optional<std::size_t> take(std::size_t entry);
   std::optional<std::size_t> ahead(const AllocEvent& event) const;
+  void catch_up(const AllocEvent& event);
+  void go_to(std::size_t entry);
+  void step() {
+    if (++within_ == plan_->iteration()) within_ = 0;
+    if (++at_ == plan_->entries()) at_ = 0;
+  }
 
   std::shared_ptr<const ServingPlan> plan_;
   std::size_t at_ = 0;                 // the entry that is expected
+  std::size_t within_ = 0;             // at_ % iteration
+  std::uint64_t run_ = 0;              // events in order since the last that was not
   std::optional<std::size_t> before_;  // where it was before it jumped ahead
-  AllocEvent last_[4] = {};
+  AllocEvent last_[4] = {};            // before the run
   unsigned misses_ = kLost;
-  unsigned in_order_ = 0;  // since it jumped ahead
+  std::uint64_t in_order_ = 0;  // since it jumped ahead, up to the run
 };
 
 }  // namespace tidemark::plan

@@ -6,12 +6,13 @@
 // one that far back, looked back on from where it was found too, and is accepted when it has held for its own length.
 // Loops within an iteration (equal layers) are candidates too and break where the loop ends: what has held no longer
 // than such runs of late is not accepted, so that inner loops are hardly believed more than once. Marks of steps, where
-// there are any, name the candidate outright. O(1) per event, amortised; memory is fixed by the longest period. One
-// thread at a time.
+// there are any, name the candidate outright. O(1) per event, amortised; memory is fixed by the longest period, and
+// touched as events come. One thread at a time.
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <vector>
+
+#include "base/reserved.h"
 
 namespace tidemark::plan {
 
@@ -25,6 +26,8 @@ struct AllocEvent {
 class PeriodFinder {
  public:
   explicit PeriodFinder(std::size_t longest_period = std::size_t{1} << 15);
+  // False: the system has no memory for it, and nothing may be asked of it.
+  explicit operator bool() const { return static_cast<bool>(ring_) && static_cast<bool>(seen_); }
 
   // True: with this event a period has been accepted.
   bool on_alloc(const AllocEvent& event);
@@ -47,8 +50,8 @@ class PeriodFinder {
   bool marked_repeat() const;
 
   std::size_t longest_;
-  std::vector<AllocEvent> ring_;
-  std::vector<std::uint64_t> seen_;  // by hash of a window: the event after it, 0 if none
+  ReservedArray<AllocEvent> ring_;
+  ReservedArray<std::uint64_t> seen_;  // by hash of a window: the event after it, 0 if none
   std::uint64_t count_ = 0;
   std::uint64_t window_ = 0;   // hash of the last kWindow events
   std::size_t candidate_ = 0;  // 0: none

@@ -29,10 +29,15 @@ bool Recorder::ready() const {
   return finder_.known(first + accepted_->period) && finder_.events() - first <= lifetimes_.size();
 }
 
+void Recorder::look_again() {
+  if (auto const period = finder_.period()) accepted_ = {finder_.events(), *period};
+}
+
 Recorded Recorder::take(std::uint64_t alignment) {
   std::uint64_t const period = accepted_->period, first = accepted_->at - 2 * period;
   accepted_.reset();
   Recorded r;
+  r.first = first;
   std::uint64_t const begin = lifetime(first).begin;
   r.iteration.period = lifetime(first + period).begin - begin;
   r.iteration.alignment = alignment;

@@ -14,11 +14,14 @@ namespace tidemark::plan {
 struct Recorded {
   std::vector<AllocEvent> events;
   Iteration iteration;
+  std::uint64_t first = 0;  // the number of the first event
 };
 
 class Recorder {
  public:
   explicit Recorder(std::size_t longest_period = std::size_t{1} << 15);
+  // False: the system has no memory for it, and nothing may be asked of it.
+  explicit operator bool() const { return static_cast<bool>(finder_) && static_cast<bool>(lifetimes_); }
 
   // The number to be given back with the free.
   std::uint64_t on_alloc(const AllocEvent& event);
@@ -31,6 +34,9 @@ class Recorder {
   bool ready() const;
   // The iteration before its exact repeat. Only when ready; then not again until another period is accepted.
   Recorded take(std::uint64_t alignment);
+  // The period that goes on, as if it had been accepted just now: after a third of one more it is ready again, with the
+  // lifetimes of later iterations.
+  void look_again();
 
  private:
   struct Lifetime {
@@ -39,7 +45,7 @@ class Recorder {
   const Lifetime& lifetime(std::uint64_t n) const { return lifetimes_[n % lifetimes_.size()]; }
 
   PeriodFinder finder_;
-  std::vector<Lifetime> lifetimes_;
+  ReservedArray<Lifetime> lifetimes_;
   std::uint64_t clock_ = 0;
   struct Accepted {
     std::uint64_t at, period;

@@ -15,10 +15,11 @@ bool same_events(const ServingPlan& a, const ServingPlan& b) {
 
 }  // namespace
 
-void Replay::add(std::shared_ptr<const ServingPlan> plan) {
+void Replay::add(std::shared_ptr<const ServingPlan> plan, bool at_cut) {
   if (!plan || plan->iteration() == 0) return;
   cursors_.remove_if([&](const PlanCursor& c) { return same_events(c.plan(), *plan); });
   cursors_.emplace_front(std::move(plan));
+  if (at_cut) cursors_.front().begin();
   if (cursors_.size() > kMostPlans) cursors_.pop_back();
   prefix_.clear();
   allow();
@@ -55,12 +56,34 @@ void Replay::choose(const AllocEvent& event) {
   ++counts_.switched;
 }
 
-std::optional<Extent> Replay::next(const AllocEvent& event) {
-  if (cursors_.empty()) return std::nullopt;
-  choose(event);
+// Where the current plan knows nothing of the last few events, another one may.
+std::optional<Replay::Step> Replay::join_another() {
+  PlanCursor const& lost = cursors_.front();
+  for (auto other = std::next(cursors_.begin()); other != cursors_.end(); ++other) {
+    auto const entry = other->join(lost);
+    if (!entry) continue;
+    cursors_.splice(cursors_.begin(), cursors_, other);
+    ++counts_.switched;
+    return Step{&cursors_.front().plan(), *entry, cursors_.front().is_sure()};
+  }
+  return std::nullopt;
+}
+
+std::optional<Replay::Step> Replay::find(const AllocEvent& event) {
+  if (cursors_.size() > 1) choose(event);
   PlanCursor& cursor = cursors_.front();
   auto const entry = cursor.next(event);
-  if (entry && cursor.plan().place(*entry).size_bytes != 0) return cursor.plan().place(*entry);
+  astray_ = cursor.is_astray() ? astray_ + 1 : 0;
+  if (astray_ >= PlanCursor::kSure)
+    if (auto const step = join_another()) return step;
+  if (!entry) return std::nullopt;
+  return Step{&cursor.plan(), *entry, cursor.is_sure()};
+}
+
+std::optional<Extent> Replay::next(const AllocEvent& event) {
+  if (cursors_.empty()) return std::nullopt;
+  auto const step = follow(event);
+  if (step && step->plan->place(step->entry).size_bytes != 0) return step->plan->place(step->entry);
   ++counts_.unknown;
   return std::nullopt;
 }

@@ -29,16 +29,39 @@ class Replay {
   static constexpr std::size_t kMostPlans = 8;
   static constexpr std::size_t kPrefix = 32;  // events of an iteration within which its plan is chosen
 
-  // Becomes the current plan; one for the same events is replaced, the one unused for longest is dropped.
-  void add(std::shared_ptr<const ServingPlan> plan);
+  // Becomes the current plan; one for the same events is replaced, the one unused for longest is dropped. at_cut: the
+  // next event is the plan's first.
+  void add(std::shared_ptr<const ServingPlan> plan, bool at_cut = false);
   std::optional<std::uint64_t> place(const AllocEvent& event);
   // The same without a look at what is occupied, for a caller who checks that himself (replay_source.h).
   std::optional<Extent> next(const AllocEvent& event);
+  // And for one who knows the plans: the entry of one of them that this event is.
+  struct Step {
+    const ServingPlan* plan;
+    std::size_t entry;
+    bool sure;  // the program has followed the plan for a while
+  };
+  std::optional<Step> follow(const AllocEvent& event) {
+    if (cursors_.empty()) return std::nullopt;
+    PlanCursor& current = cursors_.front();
+    // What most events are: the next one, where no other plan has to be thought of.
+    if (current.expects(event) && (current.within_iteration() >= kPrefix || cursors_.size() == 1)) [[likely]] {
+      std::size_t const entry = current.advance();
+      return Step{&current.plan(), entry, current.is_sure()};
+    }
+    return find(event);
+  }
   bool release(std::uint64_t offset) { return slots_.release(offset); }
 
   // The arena has to be this large. Never falls while blocks are taken.
   std::uint64_t arena_bytes() const { return arena_bytes_; }
   std::size_t plans() const { return cursors_.size(); }
+  // The one that is followed; null: there is none.
+  const PlanCursor* current() const { return cursors_.empty() ? nullptr : &cursors_.front(); }
+  template <class F>
+  void for_each_plan(F f) const {
+    for (const PlanCursor& c : cursors_) f(c.plan());
+  }
   const PlanSlots& slots() const { return slots_; }
 
   struct Counts {
@@ -50,12 +73,15 @@ class Replay {
   const Counts& counts() const { return counts_; }
 
  private:
+  std::optional<Step> find(const AllocEvent& event);
+  std::optional<Step> join_another();
   void choose(const AllocEvent& event);
   void allow();
 
   std::list<PlanCursor> cursors_;  // the current one first
   PlanSlots slots_;
   std::vector<AllocEvent> prefix_;  // of this iteration, up to kPrefix
+  unsigned astray_ = 0;             // events in a row that were not where the current plan has them
   std::uint64_t arena_bytes_ = 0;
   Counts counts_;
 };

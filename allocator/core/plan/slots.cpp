@@ -6,19 +6,6 @@
 #include "base/invariant.h"
 
 namespace tidemark::plan {
-namespace {
-
-constexpr std::uint64_t kAll = ~std::uint64_t{0};
-
-// Bits of one word that belong to cells [first, last).
-std::uint64_t mask(std::uint32_t word, std::uint32_t first, std::uint32_t last) {
-  std::uint64_t m = kAll;
-  if (word == first / 64) m &= kAll << first % 64;
-  if (word == (last - 1) / 64) m &= kAll >> (63 - (last - 1) % 64);
-  return m;
-}
-
-}  // namespace
 
 // A few borders per bucket on average, so that finding one is a look and a step or two.
 void PlanSlots::index_borders() {
@@ -36,21 +23,6 @@ std::uint32_t PlanSlots::cell_at(std::uint64_t offset) const {
   auto const last = borders_.begin() + near_[bucket + 1];
   auto const at = std::lower_bound(borders_.begin() + near_[bucket], last, offset);
   return at == last || *at != offset ? kNone : static_cast<std::uint32_t>(at - borders_.begin());
-}
-
-bool PlanSlots::test(std::uint32_t first, std::uint32_t last) const {
-  for (std::uint32_t w = first / 64; w <= (last - 1) / 64; ++w)
-    if ((bits_[w] & mask(w, first, last)) != 0) return true;
-  return false;
-}
-
-void PlanSlots::set(std::uint32_t first, std::uint32_t last, bool value) {
-  for (std::uint32_t w = first / 64; w <= (last - 1) / 64; ++w) {
-    if (value)
-      bits_[w] |= mask(w, first, last);
-    else
-      bits_[w] &= ~mask(w, first, last);
-  }
 }
 
 void PlanSlots::allow(std::span<const Extent> places) {
@@ -77,26 +49,23 @@ void PlanSlots::allow(std::span<const Extent> places) {
   }
 }
 
-bool PlanSlots::take(const Extent& place) {
-  if (place.size_bytes == 0 || place.offset > UINT64_MAX - place.size_bytes) return false;
+std::optional<PlanSlots::Cells> PlanSlots::cells_of(const Extent& place) const {
+  if (place.size_bytes == 0 || place.offset > UINT64_MAX - place.size_bytes) return std::nullopt;
   std::uint32_t const first = cell_at(place.offset), last = cell_at(place.end());
-  if (first == kNone || last == kNone || test(first, last)) return false;
-  set(first, last, true);
-  ends_[first] = last;
-  taken_bytes_ += place.size_bytes;
-  ++taken_blocks_;
-  return true;
+  if (first == kNone || last == kNone) return std::nullopt;
+  return Cells{first, last};
+}
+
+bool PlanSlots::take(const Extent& place) {
+  auto const cells = cells_of(place);
+  return cells && take_cells(*cells);
 }
 
 bool PlanSlots::release(std::uint64_t offset) {
   std::uint32_t const first = cell_at(offset);
   if (first == kNone || ends_[first] == 0) return false;
-  std::uint32_t const last = ends_[first];
-  TIDEMARK_INVARIANT(test(first, last));
-  set(first, last, false);
-  ends_[first] = 0;
-  taken_bytes_ -= borders_[last] - borders_[first];
-  --taken_blocks_;
+  TIDEMARK_INVARIANT(test(first, ends_[first]));
+  release_cells(Cells{first, ends_[first]});
   return true;
 }
 
