@@ -34,6 +34,7 @@ void draw_disks(cudaStream_t stream, Type type, const Samples& samples, const Pi
 
 // Text in which a token follows from the one before, nine times out of ten. inputs[s][t]; targets[s][t] is the next
 // token, or, with `masked`, the token itself where it was hidden (input 0, one of seven) and -1 elsewhere.
+// targets may be null.
 struct Text {
   std::size_t length = 1, vocabulary = 2;
   bool masked = false;

@@ -102,7 +102,8 @@ __global__ void text_samples(Samples samples, Text text, std::int32_t* inputs, s
       std::uint32_t const next = next_token(token, random4(words, first + t + 1), vocabulary);
       bool const hidden = text.masked && random_word(masks, first + t) % 7 == 0;
       inputs[at] = hidden ? 0 : static_cast<std::int32_t>(token);
-      targets[at] = static_cast<std::int32_t>(text.masked ? (hidden ? token : 0xffffffffu) : next);
+      if (targets != nullptr)
+        targets[at] = static_cast<std::int32_t>(text.masked ? (hidden ? token : 0xffffffffu) : next);
       token = next;
     }
   });

@@ -75,7 +75,8 @@ enum class Do : std::uint8_t {
   Draw,         // the part's samples into input (buffer) and targets (other)
   Forward,      // call
   Backward,     // call
-  Add,          // buffer += other, count elements
+  Add,          // buffer = other + index (a buffer), count elements
+  AddGradient,  // the same of parameters' gradients, which are float
   Clear,        // buffer
   Step,         // parameter; buffer: its gradient
   StepMoments,  // Adam's three passes; other: the denominator

@@ -3,6 +3,7 @@
 
 #include <tidemark/tidemark.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tidemark::trainer {
@@ -18,7 +19,10 @@ PlanBuilder::PlanBuilder(const Graph& graph, const Fixed& fixed, const Choices& 
       kept_(graph.nodes.size()),
       gradient_(graph.values.size(), kNoBuffer),
       parameter_gradient_(graph.parameters.size(), kNoBuffer),
-      contributions_(graph.parameters.size(), 0) {
+      more_gradients_(graph.parameters.size()),
+      uses_(graph.parameters.size(), 0) {
+  for (const Node& node : graph_.nodes)
+    for (ParameterId const p : node.parameters) ++uses_[p];
   plan_.buffers = fixed.buffers;
   plan_.fixed_buffers = fixed.buffers.size();
   plan_.layers = fixed.layers;
@@ -86,9 +90,7 @@ void PlanBuilder::begin_part(std::size_t part, bool variables_from_before) {
   part_ = static_cast<std::uint32_t>(part);
   from_before_ = variables_from_before;
   layer_ = layer("data");
-  for (ParameterId p = 0; p < contributions_.size(); ++p) contributions_[p] = 0;
-  for (const Node& node : graph_.nodes)
-    for (ParameterId const p : node.parameters) ++contributions_[p];
+  contributions_ = uses_;
   value_[graph_.input] = make({.size_bytes = bytes_of(graph_.input), .kind = TIDEMARK_INPUT, .name = "input"});
   if (graph_.targets != kNone)
     value_[graph_.targets] = make({.size_bytes = bytes_of(graph_.targets), .kind = TIDEMARK_INPUT, .name = "targets"});
@@ -247,16 +249,29 @@ void PlanBuilder::backward(const std::vector<NodeRange>& segments) {
 }
 
 BufferId PlanBuilder::gradient_buffer(ParameterId p, bool& accumulate) {
-  BufferId& buffer = parameter_gradient_[p];
-  accumulate = buffer != kNoBuffer;
+  std::size_t const use = choices_.chunk == 0 ? 0 : uses_[p] - contributions_[p];
+  if (use > 0) more_gradients_[p].resize(std::max(more_gradients_[p].size(), use), kNoBuffer);
+  BufferId& buffer = use == 0 ? parameter_gradient_[p] : more_gradients_[p][use - 1];
+  BufferId const fixed = use == 0 ? fixed_.parameters[p].gradient : kNoBuffer;
+  accumulate = buffer != kNoBuffer || fixed != kNoBuffer;
   if (buffer != kNoBuffer) return buffer;
-  BufferId const fixed = fixed_.parameters[p].gradient;
-  accumulate = fixed != kNoBuffer;
   buffer = fixed != kNoBuffer ? fixed
                               : make({.size_bytes = graph_.parameters[p].elements * 4,
                                       .kind = TIDEMARK_GRADIENT,
                                       .name = graph_.parameters[p].name.c_str()});
   return buffer;
+}
+
+void PlanBuilder::gather_gradients(ParameterId p) {
+  for (BufferId& more : more_gradients_[p]) {
+    emit({.what = Do::AddGradient,
+          .buffer = parameter_gradient_[p],
+          .other = parameter_gradient_[p],
+          .index = more,
+          .count = graph_.parameters[p].elements});
+    release(more);
+  }
+  more_gradients_[p].clear();
 }
 
 // A value that several nodes read has the sum of their gradients, made in whichever of the two buffers is nobody
@@ -337,13 +352,15 @@ void PlanBuilder::drop_kept(bool leak) {
 
 // Where a step is taken as soon as a gradient is whole, the gradient ends there.
 void PlanBuilder::step_finished(const Node& node) {
-  for (ParameterId const p : node.parameters)
-    if (--contributions_[p] == 0 && choices_.step_in_backward) {
-      Phase const phase = std::exchange(phase_, Phase::Optimizer);
-      step(p);
-      phase_ = phase;
-      release(parameter_gradient_[p]);
-    }
+  for (ParameterId const p : node.parameters) {
+    if (--contributions_[p] > 0 || part_ + 1 < choices_.accumulate) continue;
+    gather_gradients(p);
+    if (!choices_.step_in_backward) continue;
+    Phase const phase = std::exchange(phase_, Phase::Optimizer);
+    step(p);
+    phase_ = phase;
+    release(parameter_gradient_[p]);
+  }
 }
 
 void PlanBuilder::step(ParameterId p) {

@@ -65,6 +65,7 @@ class PlanBuilder {
   std::vector<bool> needed_again(NodeRange segment) const;
   void run_backward(std::size_t node);
   BufferId gradient_buffer(ParameterId parameter, bool& accumulate);
+  void gather_gradients(ParameterId parameter);
   void contribute(ValueId value, BufferId gradient);
   void release(Kept& kept);
   void step_finished(const Node& node);
@@ -90,6 +91,10 @@ class PlanBuilder {
   std::vector<std::vector<std::pair<ValueId, BufferId>>> checkpoints_;
   std::vector<BufferId> gradient_;  // of values
   std::vector<BufferId> parameter_gradient_;
+  // With a pinned order, a parameter that several nodes read has a gradient for each of them, summed at the end of the
+  // step: in one buffer, parts of a batch would take turns where the whole batch does not.
+  std::vector<std::vector<BufferId>> more_gradients_;
+  std::vector<std::size_t> uses_;           // nodes that read a parameter
   std::vector<std::size_t> contributions_;  // still to come to a parameter's gradient
   std::array<BufferId, kVariables> variable_{kNoBuffer, kNoBuffer, kNoBuffer, kNoBuffer};
   std::array<bool, kVariables> assigned_{};  // in this step

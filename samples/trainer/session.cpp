@@ -151,6 +151,9 @@ void Session::execute(const Moment& moment, const Instruction& i) {
     case Do::Draw: return draw(moment, i);
     case Do::Forward:
     case Do::Backward: return call(moment, i);
+    case Do::AddGradient:
+      return kernels::add(device_.stream(), Type::F32, addresses_[i.other], addresses_[i.index], addresses_[i.buffer],
+                          i.count);
     case Do::Add:
       return kernels::add(device_.stream(), choices_.type, addresses_[i.other], addresses_[i.index],
                           addresses_[i.buffer], i.count);
