@@ -32,9 +32,9 @@ void draw_classes(cudaStream_t stream, const Samples& samples, const Picture& pi
 void draw_disks(cudaStream_t stream, Type type, const Samples& samples, const Picture& picture, void* pixels,
                 std::uint8_t* targets);
 
-// Text in which a token follows from the one before, nine times out of ten. inputs[s][t]; targets[s][t] is the next
-// token, or, with `masked`, the token itself where it was hidden (input 0, one of seven) and -1 elsewhere.
-// targets may be null.
+// Text in which a token follows from the one before, nine times out of ten; or, masked, is the sample's own, three
+// times out of four. inputs[s][t]; targets[s][t] is the next token, or, with `masked`, the token itself where it was
+// hidden (input 0; every seventh) and -1 elsewhere. targets may be null.
 struct Text {
   std::size_t length = 1, vocabulary = 2;
   bool masked = false;

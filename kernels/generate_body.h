@@ -90,17 +90,26 @@ TIDEMARK_HD std::uint32_t next_token(std::uint32_t token, Random4 chance, std::u
   return unit(chance.word[0]) < 0.9f ? (token * 5u + 7u) % vocabulary : chance.word[1] % vocabulary;
 }
 
+// Of masked text three words in four are the sample's own: what is hidden follows from the rest.
+TIDEMARK_HD std::uint32_t topic_token(std::uint32_t topic, Random4 chance, std::uint32_t vocabulary) {
+  return unit(chance.word[0]) < 0.75f ? topic : chance.word[1] % vocabulary;
+}
+
 __global__ void text_samples(Samples samples, Text text, std::int32_t* inputs, std::int32_t* targets) {
   each_index(samples.count, [=](std::size_t s) {
     Stream const words{.seed = samples.seed, .purpose = kTextPurpose};
     Stream const masks{.seed = samples.seed, .purpose = kMaskPurpose};
     auto const vocabulary = static_cast<std::uint32_t>(text.vocabulary);
     std::uint64_t const first = (samples.first + s) * (text.length + 1);
-    std::uint32_t token = random4(words, first).word[1] % vocabulary;
+    std::uint32_t const shift = random_word(masks, samples.first + s) % 7;
+    std::uint32_t const topic = random4(words, first).word[1] % vocabulary;
+    std::uint32_t token = topic;
     for (std::size_t t = 0; t < text.length; ++t) {
       std::size_t const at = s * text.length + t;
-      std::uint32_t const next = next_token(token, random4(words, first + t + 1), vocabulary);
-      bool const hidden = text.masked && random_word(masks, first + t) % 7 == 0;
+      Random4 const chance = random4(words, first + t + 1);
+      std::uint32_t const next =
+          text.masked ? topic_token(topic, chance, vocabulary) : next_token(token, chance, vocabulary);
+      bool const hidden = text.masked && (t + shift) % 7 == 0;
       inputs[at] = hidden ? 0 : static_cast<std::int32_t>(token);
       if (targets != nullptr)
         targets[at] = static_cast<std::int32_t>(text.masked ? (hidden ? token : 0xffffffffu) : next);
