@@ -78,6 +78,6 @@ struct Rules {
 const Rules& rules_of(Op op);
 
 // Convolutions turn windows into matrices of at most so many bytes at a time, or one row of windows where that is more.
-inline constexpr std::size_t kWorkspaceLimit = std::size_t{16} << 20;
+inline constexpr std::size_t kWorkspaceLimit = std::size_t{4} << 20;
 
 }  // namespace tidemark::trainer

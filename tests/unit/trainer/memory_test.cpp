@@ -62,7 +62,7 @@ const Row kRows[] = {
     {"resnet", "110", 8},
     {"resnet", "18", 16},
     {"resnet", "50", 16},
-    {"resnet", "152", 64},
+    {"resnet", "152", 16},
     {"resnet", "50", 16, {{"norm", "gn"}}},
     {"unet", "tiny", 8},
     {"unet", "full", 4},

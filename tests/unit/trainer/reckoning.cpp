@@ -28,7 +28,7 @@ struct Law {
 std::uint64_t window_space(const Shape& in, const Shape& out, const Attributes& a, std::uint64_t samples,
                            std::uint64_t element) {
   if (a.size == 1 && a.stride == 1 && a.pad == 0) return 0;
-  std::uint64_t const limit = 16 << 20, row = in.size[0] * a.size * a.size * out.size[2] * element;
+  std::uint64_t const limit = 4 << 20, row = in.size[0] * a.size * a.size * out.size[2] * element;
   std::uint64_t const picture = row * out.size[1];
   if (picture <= limit) return std::min(limit / picture, samples) * picture;
   return std::max<std::uint64_t>(limit / row, 1) * row;
