@@ -40,9 +40,9 @@ TIDEMARK_HD Random4 random4(const Stream& stream, std::uint64_t index) {
 TIDEMARK_HD std::uint32_t random_word(const Stream& stream, std::uint64_t i) {
   return random4(stream, i / 4).word[i % 4];
 }
-// In (0, 1): 24 bits, never 0 and never 1.
+// In (0, 1): 23 bits and a half, which a float holds exactly: never 0 and never 1.
 TIDEMARK_HD float unit(std::uint32_t word) {
-  return (static_cast<float>(word >> 8) + 0.5f) * 5.9604644775390625e-8f;
+  return (static_cast<float>(word >> 9) + 0.5f) * 1.1920928955078125e-7f;
 }
 // In (-1, 1), variance 1/3.
 TIDEMARK_HD float symmetric(std::uint32_t word) {
