@@ -8,7 +8,7 @@ void windows_to_columns(cudaStream_t stream, Type type, const Windows& windows, 
                         const void* pixels, void* columns) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
-    TIDEMARK_LAUNCH(window_columns<T>, row_blocks(tile.samples * windows.elements() * tile.rows), stream, windows, tile,
+    TIDEMARK_LAUNCH(window_columns<T>, row_blocks(tile.samples * windows.elements()), stream, windows, tile,
                     static_cast<const T*>(pixels), static_cast<T*>(columns));
   });
 }

@@ -19,28 +19,32 @@ TIDEMARK_HD Range columns_inside(const Windows& w, std::size_t dx) {
   return {first < end ? first : end, end};
 }
 
+// One element of the windows, of one sample: a picture of its own, moved by (dy, dx).
 template <class T>
 __global__ void window_columns(Windows w, WindowTile tile, const T* pixels, T* columns) {
   std::size_t const elements = w.channels * w.size * w.size;
-  each_row(tile.samples * elements * tile.rows, [=](std::size_t row) {
-    std::size_t const r = row % tile.rows, e = row / tile.rows % elements, s = row / tile.rows / elements;
+  each_row(tile.samples * elements, [=](std::size_t row) {
+    std::size_t const e = row % elements, s = row / elements;
     std::size_t const dx = e % w.size, dy = e / w.size % w.size, c = e / w.size / w.size;
-    T* const to = columns + row * w.out_width;
-    std::size_t const y = (tile.first_row + r) * w.stride + dy;
-    bool const inside = y >= w.pad && y < w.height + w.pad;
-    Range const columns_in = inside ? columns_inside(w, dx) : Range{0, 0};
-    lane_each(columns_in.first, [=](std::size_t i) { to[i] = narrow<T>(0.0f); });
-    if (columns_in.last > columns_in.first) {
-      const T* const from = pixels + ((s * w.channels + c) * w.height + y - w.pad) * w.width;
-      std::size_t const start = columns_in.first * w.stride + dx - w.pad;
-      T* const at = to + columns_in.first;
-      std::size_t const n = columns_in.last - columns_in.first, stride = w.stride;
+    Range const in = columns_inside(w, dx);
+    std::size_t const n = in.last - in.first, stride = w.stride, first = in.first * stride + dx - w.pad;
+    const T* const plane = pixels + (s * w.channels + c) * w.height * w.width;
+    for (std::size_t r = 0; r < tile.rows; ++r) {
+      T* const to = columns + (row * tile.rows + r) * w.out_width;
+      std::size_t const y = (tile.first_row + r) * stride + dy;
+      if (y < w.pad || y >= w.height + w.pad || n == 0) {
+        lane_each(w.out_width, [=](std::size_t i) { to[i] = narrow<T>(0.0f); });
+        continue;
+      }
+      const T* const from = plane + (y - w.pad) * w.width + first;
+      T* const at = to + in.first;
+      lane_each(in.first, [=](std::size_t i) { to[i] = narrow<T>(0.0f); });
       if (stride == 1)
-        lane_each(n, [=](std::size_t i) { at[i] = from[start + i]; });
+        lane_each(n, [=](std::size_t i) { at[i] = from[i]; });
       else
-        lane_each(n, [=](std::size_t i) { at[i] = from[start + i * stride]; });
+        lane_each(n, [=](std::size_t i) { at[i] = from[i * stride]; });
+      lane_each(w.out_width - in.last, [=](std::size_t i) { to[in.last + i] = narrow<T>(0.0f); });
     }
-    lane_each(w.out_width - columns_in.last, [=](std::size_t i) { to[columns_in.last + i] = narrow<T>(0.0f); });
   });
 }
 
