@@ -26,6 +26,11 @@ void adam_apply(cudaStream_t stream, const Adam& adam, float* weight, const floa
                 std::size_t n) {
   TIDEMARK_LAUNCH(adam_weights, index_blocks(n), stream, adam, weight, mean, denominator, n);
 }
+void adam_small_step(cudaStream_t stream, const Adam& adam, float* weight, const float* gradient, void* mean,
+                     void* square, std::size_t n) {
+  TIDEMARK_LAUNCH(adam_small_blocks, row_blocks((n + kStateBlock - 1) / kStateBlock), stream, adam, weight, gradient,
+                  static_cast<float*>(mean), static_cast<float*>(square), n);
+}
 void flag_not_finite(cudaStream_t stream, const float* values, std::size_t n, std::int32_t* flag) {
   TIDEMARK_LAUNCH(flag_elements, index_blocks(n), stream, values, n, flag);
 }

@@ -32,6 +32,16 @@ void adam_denominator(cudaStream_t stream, const Adam& adam, const float* square
 void adam_apply(cudaStream_t stream, const Adam& adam, float* weight, const float* mean, const float* denominator,
                 std::size_t n);
 
+// Adam with states of a byte per element: kStateBlock elements share a scale, the largest of them. A state is the
+// scales, then the bytes. The mean keeps its square root's digits, the mean square its fourth root's: small values
+// matter most.
+inline constexpr std::size_t kStateBlock = 256;
+constexpr std::size_t small_state_bytes(std::size_t n) {
+  return (n + kStateBlock - 1) / kStateBlock * 4 + n;
+}
+void adam_small_step(cudaStream_t stream, const Adam& adam, float* weight, const float* gradient, void* mean,
+                     void* square, std::size_t n);
+
 // *flag = 1 where a value is infinite or not a number; else it stays.
 void flag_not_finite(cudaStream_t stream, const float* values, std::size_t n, std::int32_t* flag);
 

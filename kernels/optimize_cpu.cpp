@@ -10,4 +10,5 @@ TIDEMARK_REGISTER(k::adam_elements);
 TIDEMARK_REGISTER(k::adam_moment_elements);
 TIDEMARK_REGISTER(k::adam_denominators);
 TIDEMARK_REGISTER(k::adam_weights);
+TIDEMARK_REGISTER(k::adam_small_blocks);
 TIDEMARK_REGISTER(k::flag_elements);

@@ -29,21 +29,23 @@ block step out
   conv conv out=$out size=3 pad=1
   act  relu
 end
+# Pictures become smaller after a stage's last convolution, or already after its first.
+block stage out more
+  conv step x1 out=$out
+  ?pool=early pool maxpool
+  more step x$more out=$out
+  ?pool=late  pool maxpool
+end
 block dense out
   fc   linear out=$out
   act  relu
   drop dropout rate=$dropout
 end
-stage1 step x2 out=$channels
-pool1  maxpool
-stage2 step x2 out=$channels*2
-pool2  maxpool
-stage3 step x$depth out=$channels*4
-pool3  maxpool
-?stages=5 stage4 step x$depth out=$channels*8
-?stages=5 pool4  maxpool
-?stages=5 stage5 step x$depth out=$channels*8
-?stages=5 pool5  maxpool
+stage1 stage out=$channels more=1
+stage2 stage out=$channels*2 more=1
+stage3 stage out=$channels*4 more=$depth
+?stages=5 stage4 stage out=$channels*8 more=$depth
+?stages=5 stage5 stage out=$channels*8 more=$depth
 ?head=fc  dense  dense x$dense out=$hidden
 ?head=gap gap    gap
 head   linear out=$classes
@@ -209,9 +211,10 @@ const std::array kRows = {
     Row{"mlp", "tiny", kMlp, 128, "width=512 layers=7 classes=10"},
     Row{"mlp", "large", kMlp, 1024, "width=8192 layers=7 classes=10"},
     Row{"vgg", "tiny", kVgg, 32,
-        "height=32 width=32 channels=32 depth=2 stages=3 head=fc dense=1 hidden=512 classes=10 dropout=0"},
+        "height=32 width=32 channels=32 depth=1 stages=3 pool=late head=fc dense=1 hidden=512 classes=10 dropout=0"},
     Row{"vgg", "16", kVgg, 64,
-        "height=224 width=224 channels=64 depth=3 stages=5 head=fc dense=2 hidden=4096 classes=1000 dropout=0.5"},
+        "height=224 width=224 channels=64 depth=2 stages=5 pool=late head=fc dense=2 hidden=4096 classes=1000 "
+        "dropout=0.5"},
     Row{"resnet", "tiny", kResnet, 32, "n1=1 n2=1 n3=1 +cifar"},
     Row{"resnet", "20", kResnet, 32, "n1=3 n2=3 n3=3 +cifar"},
     Row{"resnet", "56", kResnet, 32, "n1=9 n2=9 n3=9 +cifar"},

@@ -25,7 +25,7 @@ constexpr std::array kFlags = {
     Flag{"--steps", "N", "updates of the parameters (10)"},
     Flag{"--lr", "X", "learning rate"},
     Flag{"--scale-lr", "none|linear|sqrt", "the rate grows with the batch over the model's own"},
-    Flag{"--optimizer", "sgd|momentum|adam|adamw", "(sgd)"},
+    Flag{"--optimizer", "sgd|momentum|adam|adamw|adam8bit", "(sgd)"},
     Flag{"--fused", "", "Adam's step in one pass, without a buffer as large as the parameters"},
     Flag{"--precision", "fp32|fp16|bf16", "what activations are stored in; parameters stay fp32 (fp32)"},
     Flag{"--loss-scale", "N|dynamic|off", "for fp16 (dynamic; off otherwise)"},
@@ -41,7 +41,9 @@ constexpr std::array kFlags = {
     Flag{"--no-grad", "", "and nothing is kept for a backward pass"},
     Flag{"--empty-cache", "", "give cached memory back after each step"},
     Flag{"--head", "fc|gap", "of vgg: fully connected layers or the mean of each channel"},
+    Flag{"--pool-early", "", "of vgg: smaller pictures after a stage's first convolution instead of its last"},
     Flag{"--step-in-backward", "", "update a parameter as soon as its gradient is whole, then free that"},
+    Flag{"--offload", "", "what backward will read waits in host memory"},
     Flag{"--set-to-none", "", "free gradients after the step (so by default)"},
     Flag{"--zero-grads", "", "keep them, set to zero"},
     Flag{"--seq", "N", "length of sequences"},
@@ -73,6 +75,7 @@ Result<Given> split(const std::vector<std::string>& arguments) {
     const Flag* const flag = find_flag(name == "-h" ? "--help" : name);
     if (flag == nullptr) {
       std::vector<std::string_view> names;
+      names.reserve(kFlags.size());
       for (const Flag& f : kFlags) names.push_back(f.name);
       std::string_view const meant = nearest(name, names, 2);
       return wrong("unknown option: " + std::string(name),
@@ -153,6 +156,10 @@ Result<bool> read_shape(const Given& given, Options& options) {
     (void)index;
     variables[variable] = given.at(flag);
   }
+  if (has(given, "--pool-early")) {
+    if (!variables.contains("pool")) return lacks("--pool-early");
+    variables["pool"] = "early";
+  }
   if (has(given, "--image")) {
     if (!variables.contains("height")) return lacks("--image");
     const std::string& text = given.at("--image");
@@ -218,7 +225,7 @@ Result<bool> check_together(const Given& given, const Options& options) {
                  "a fixed --loss-scale, or --precision bf16");
   if (c.step_in_backward && c.zero_gradients)
     return wrong("--step-in-backward frees gradients at once: it excludes --zero-grads");
-  if (c.fused && c.optimizer < Optimizer::Adam) return wrong("--fused is about Adam: --optimizer adam or adamw");
+  if (c.fused && !is_in_passes(c.optimizer, false)) return wrong("--fused is about --optimizer adam and adamw");
   for (std::string_view const flag : {"--no-grad", "--eval-batch"})
     if (has(given, flag) && !options.evaluate) return wrong(std::string(flag) + " needs --eval");
   return true;
@@ -251,6 +258,7 @@ Result<Options> read_options(const std::vector<std::string>& arguments) {
   c.keep_loss = has(given, "--keep-loss");
   c.zero_gradients = has(given, "--zero-grads");
   c.step_in_backward = has(given, "--step-in-backward");
+  c.offload = has(given, "--offload");
   options.empty_cache = has(given, "--empty-cache");
   options.evaluate = has(given, "--eval");
   TIDEMARK_TRY(options.evaluation.batch, count(given, "--eval-batch", c.batch));

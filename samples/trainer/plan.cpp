@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "kernels/optimize.h"
 #include "samples/trainer/plan_builder.h"
 
 namespace tidemark::trainer {
@@ -41,7 +42,9 @@ Fixed lay_out(const Graph& graph, const Choices& choices) {
       of.copy = add(p.layer, p.elements * kernels::type_bytes(choices.type), TIDEMARK_PARAMETER, p.name + " copy");
     if (choices.zero_gradients) of.gradient = add(p.layer, bytes, TIDEMARK_GRADIENT, p.name);
     for (std::size_t i = 0; i < states_of(choices.optimizer); ++i)
-      of.state[i] = add(p.layer, bytes, TIDEMARK_OPTIMIZER, p.name);
+      of.state[i] =
+          add(p.layer, choices.optimizer == Optimizer::Adam8bit ? kernels::small_state_bytes(p.elements) : bytes,
+              TIDEMARK_OPTIMIZER, p.name);
     fixed.parameters.push_back(of);
   }
   for (const Statistic& s : graph.statistics)
@@ -80,6 +83,7 @@ Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choice
   builder.end_step();
   Plan plan = std::move(builder).finish();
   plan.parts = choices.accumulate;
+  if (choices.offload) offload_activations(plan);
   return plan;
 }
 
@@ -111,7 +115,7 @@ std::uint64_t peak_live_bytes(const Plan& plan) {
     for (const Instruction& i : plan.instructions) {
       std::uint64_t const bytes = i.buffer == kNoBuffer ? 0 : round_up(plan.buffers[i.buffer].size_bytes, kRounding);
       if (i.what == Do::Allocate) live += bytes;
-      if (i.what == Do::Free) live -= bytes;
+      if (i.what == Do::Free || i.what == Do::Offload) live -= bytes;
       if (i.what == Do::Hold) held[i.other] = bytes;
       if (i.what == Do::Release) live -= std::exchange(held[i.other], 0);
       peak = std::max(peak, live);

@@ -23,7 +23,11 @@
 
 namespace tidemark::trainer {
 
-enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW };
+enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW, Adam8bit };
+// Whether its step is taken in passes with a buffer between them.
+constexpr bool is_in_passes(Optimizer optimizer, bool fused) {
+  return (optimizer == Optimizer::Adam || optimizer == Optimizer::AdamW) && !fused;
+}
 // Which parts are computed twice instead of kept.
 enum class Checkpoint : std::uint8_t { None, Sqrt };
 
@@ -40,6 +44,7 @@ struct Choices {
   bool keep_loss = false;       // each step's loss is never freed
   bool zero_gradients = false;  // gradients stay allocated and are set to zero, instead of freed after the step
   bool step_in_backward = false;
+  bool offload = false;       // what backward will read waits in host memory
   bool check_finite = false;  // a step whose gradients overflowed is skipped
 };
 
@@ -88,6 +93,8 @@ enum class Do : std::uint8_t {
   Hold,         // buffer becomes variable `other` of the loop, whose old content is freed at its Release
   Release,      // variable `other`
   Leak,         // buffer is never freed
+  Offload,      // buffer: its bytes go to the host, and it is freed
+  Fetch,        // buffer, allocated again: its bytes come back
 };
 
 // The variables of a training loop.
@@ -135,6 +142,12 @@ struct Evaluation {
   bool no_grad = false;
 };
 Plan plan_evaluation(const Graph& graph, const Fixed& fixed, const Choices& choices, const Evaluation& evaluation);
+
+// Smaller buffers are not worth a copy.
+inline constexpr std::size_t kOffloadBytes = std::size_t{64} << 10;
+// Rewrites a plan: activations and inputs of at least kOffloadBytes leave the device between their last reading in the
+// forward pass and their first in the backward pass. Variables of the loop stay.
+void offload_activations(Plan& plan);
 
 // The largest sum of live bytes, each buffer rounded up to 512, over two executions one after the other.
 std::uint64_t peak_live_bytes(const Plan& plan);

@@ -368,8 +368,7 @@ void PlanBuilder::step(ParameterId p) {
   layer_ = layer(parameter.layer);
   auto const index = static_cast<std::uint32_t>(p);
   BufferId const gradient = parameter_gradient_[p];
-  bool const adam = choices_.optimizer == Optimizer::Adam || choices_.optimizer == Optimizer::AdamW;
-  if (adam && !choices_.fused) {
+  if (is_in_passes(choices_.optimizer, choices_.fused)) {
     emit({.what = Do::StepMoments, .buffer = gradient, .index = index});
     BufferId divisor = make({.size_bytes = parameter.elements * 4, .kind = TIDEMARK_TEMPORARY, .name = "divisor"});
     emit({.what = Do::StepDivisor, .other = divisor, .index = index});
@@ -413,8 +412,7 @@ void PlanBuilder::optimize() {
     for (ParameterId p = 0; p < graph_.parameters.size(); ++p)
       emit({.what = Do::CheckFinite, .buffer = parameter_gradient_[p], .count = graph_.parameters[p].elements});
   }
-  bool const adam = choices_.optimizer == Optimizer::Adam || choices_.optimizer == Optimizer::AdamW;
-  if (adam && !choices_.fused) {
+  if (is_in_passes(choices_.optimizer, choices_.fused)) {
     step_all_at_once();
   } else {
     for (ParameterId p = 0; p < graph_.parameters.size(); ++p) step(p);

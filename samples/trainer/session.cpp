@@ -54,6 +54,8 @@ Session::~Session() {
     if (block.address != nullptr) device_.free(block.address, block.size_bytes);
   for (const Block& block : leaked_) device_.free(block.address, block.size_bytes);
   for (std::size_t i = 0; i < fixed_.buffers.size(); ++i) device_.free(addresses_[i], fixed_.buffers[i].size_bytes);
+  for (void* const block : host_)
+    if (block != nullptr) cudaFreeHost(block);
   cudaFreeHost(losses_);
   cudaFreeHost(overflow_);
 }
@@ -73,7 +75,7 @@ void Session::fill_parameters() {
     if (of.copy != kNoBuffer)
       kernels::narrow_from_float(device_.stream(), choices_.type, values, addresses_[of.copy], parameter.elements);
     for (BufferId const state : of.state)
-      if (state != kNoBuffer) device_.clear(addresses_[state], parameter.elements * 4);
+      if (state != kNoBuffer) device_.clear(addresses_[state], fixed_.buffers[state].size_bytes);
   }
   for (std::size_t s = 0; s < graph_.statistics.size(); ++s)
     kernels::fill(device_.stream(), static_cast<float*>(addresses_[fixed_.statistics[s]]),
@@ -135,6 +137,13 @@ void Session::allocate(const Plan& plan, BufferId id) {
   tidemark_tag(addresses_[id], buffer.kind, buffer.name.c_str());
 }
 
+void Session::offload(const Plan& plan, BufferId id) {
+  std::size_t const size_bytes = plan.buffers[id].size_bytes;
+  if (host_.size() <= id) host_.resize(plan.buffers.size(), nullptr);
+  if (host_[id] == nullptr) TRAINER_CHECK(cudaHostAlloc(&host_[id], size_bytes, cudaHostAllocDefault));
+  TRAINER_CHECK(cudaMemcpyAsync(host_[id], addresses_[id], size_bytes, cudaMemcpyDeviceToHost, device_.stream()));
+}
+
 void Session::execute(const Moment& moment, const Instruction& i) {
   auto const block = [&] {
     return Block{std::exchange(addresses_[i.buffer], nullptr), moment.plan.buffers[i.buffer].size_bytes};
@@ -151,6 +160,11 @@ void Session::execute(const Moment& moment, const Instruction& i) {
     case Do::Draw: return draw(moment, i);
     case Do::Forward:
     case Do::Backward: return call(moment, i);
+    case Do::Offload: offload(moment.plan, i.buffer); return free_block(block());
+    case Do::Fetch:
+      TRAINER_CHECK(cudaMemcpyAsync(addresses_[i.buffer], host_[i.buffer], moment.plan.buffers[i.buffer].size_bytes,
+                                    cudaMemcpyHostToDevice, device_.stream()));
+      return;
     case Do::AddGradient:
       return kernels::add(device_.stream(), Type::F32, addresses_[i.other], addresses_[i.index], addresses_[i.buffer],
                           i.count);
@@ -254,6 +268,9 @@ void Session::step(const Moment& moment, const Instruction& i) {
       if (choices_.optimizer == Optimizer::Sgd) return kernels::sgd_step(stream, common, weight, gradient, n);
       if (choices_.optimizer == Optimizer::Momentum)
         return kernels::momentum_step(stream, common, settings_.momentum, weight, gradient, floats(of.state[0]), n);
+      if (choices_.optimizer == Optimizer::Adam8bit)
+        return kernels::adam_small_step(stream, adam, weight, gradient, addresses_[of.state[0]],
+                                        addresses_[of.state[1]], n);
       return kernels::adam_step(stream, adam, weight, gradient, floats(of.state[0]), floats(of.state[1]), n);
     case Do::StepMoments:
       return kernels::adam_moments(stream, adam, weight, gradient, floats(of.state[0]), floats(of.state[1]), n);

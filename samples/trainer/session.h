@@ -63,6 +63,7 @@ class Session {
   void allocate(const Plan& plan, BufferId buffer);
   void mark(const Plan& plan, const Instruction& instruction);
   void unmark();
+  void offload(const Plan& plan, BufferId buffer);
   void fill_parameters();
 
   const Graph& graph_;
@@ -77,6 +78,7 @@ class Session {
   };
   std::array<Block, kVariables> variables_{};
   std::vector<Block> leaked_;
+  std::vector<void*> host_;  // pinned, by buffer: made at its first offload, kept for the next step
   float* losses_ = nullptr;  // pinned: of each part
   std::int32_t* overflow_ = nullptr;
   std::size_t loss_count_ = 0;

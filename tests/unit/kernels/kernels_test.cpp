@@ -395,6 +395,29 @@ TEST(Optimizers, AdamInOnePassAndInThree) {
   }
 }
 
+// The first step is exact: it computes with what the states become before they are rounded. Later ones differ by a part
+// of the rate, since a byte holds a root to half a step of 127 (or of 255).
+TEST(Optimizers, AdamWithStatesOfAByteStaysNear) {
+  std::size_t const n = 1003;
+  auto const w = draw(n, 40);
+  Adam adam{.step = {.rate = 0.01f}};
+  Tensor const exact(Type::F32, w), small(Type::F32, w), m(Type::F32, Numbers(n)), v(Type::F32, Numbers(n));
+  Block const small_m(std::vector<std::uint8_t>(small_state_bytes(n))),
+      small_v(std::vector<std::uint8_t>(small_state_bytes(n)));
+  EXPECT_EQ(small_state_bytes(n), 4 * 4 + n);
+  for (int t = 1; t <= 5; ++t) {
+    Tensor const g(Type::F32, draw(n, 41 + static_cast<unsigned>(t)));
+    adam.correction1 = 1 - std::pow(adam.beta1, static_cast<float>(t));
+    adam.correction2 = 1 - std::pow(adam.beta2, static_cast<float>(t));
+    adam_step(nullptr, adam, exact.floats(), g.floats(), m.floats(), v.floats(), n);
+    adam_small_step(nullptr, adam, small.floats(), g.floats(), small_m.get(), small_v.get(), n);
+    Numbers const a = exact.read(), b = small.read();
+    double worst = 0;
+    for (std::size_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+    EXPECT_LE(worst, t == 1 ? 1e-7 : 0.01 * 0.25 * t) << "step " << t;
+  }
+}
+
 TEST(Optimizers, StepsAreSkippedWhereTheFlagIsSet) {
   std::size_t const n = 100;
   Tensor const w(Type::F32, Numbers(n, 1.0)), g(Type::F32, Numbers(n, 2.0)), v(Type::F32, Numbers(n, 0.5));

@@ -76,7 +76,9 @@ TEST_P(Exactness, SameBitsWithEachTrick) {
   EXPECT_GE(with([](Choices& c) { c.zero_gradients = true; }), baseline.peak_bytes);
   EXPECT_LE(with([](Choices& c) { c.step_in_backward = true; }), baseline.peak_bytes);
   EXPECT_GE(with([](Choices& c) { c.keep_loss = true; }), baseline.peak_bytes);
+  EXPECT_LE(with([](Choices& c) { c.offload = true; }), baseline.peak_bytes);
   with([](Choices& c) {
+    c.offload = true;
     c.checkpoint = Checkpoint::Sqrt;
     c.in_place = c.delete_early = c.step_in_backward = true;
   });
@@ -114,6 +116,23 @@ TEST_P(Exactness, FusedAdamTakesTheSameStep) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(kNets),
                          [](const testing::TestParamInfo<Net>& one) { return std::string(one.param.name); });
+
+// Large enough that most of what is kept leaves the device.
+TEST(Offload, GivesTheSameBitsForLessMemory) {
+  Graph const g = model("mlp", "tiny", {{"width", "128"}, {"layers", "12"}});
+  Choices const plain{.batch = 512, .delete_early = true};
+  Choices away = plain;
+  away.offload = true;
+  Outcome const baseline = train(g, plain, 3), outcome = train(g, away, 3);
+  expect_same(outcome, baseline);
+  EXPECT_EQ(outcome.peak_bytes, outcome.planned_bytes);
+  EXPECT_LT(outcome.peak_bytes * 3, baseline.peak_bytes * 2);
+  away.accumulate = 2;
+  away.chunk = 256;
+  Choices pinned = plain;
+  pinned.chunk = 256;
+  expect_same(train(g, away, 2), train(g, pinned, 2));
+}
 
 // What accumulation cannot keep: statistics of a part are not the batch's.
 TEST(BatchNorm, AccumulationChangesGradients) {

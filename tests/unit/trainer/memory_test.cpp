@@ -27,6 +27,7 @@ std::vector<Cell> cells(std::size_t batch) {
   add("momentum", {.optimizer = Optimizer::Momentum});
   add("adam", {.optimizer = Optimizer::Adam});
   add("adam fused", {.optimizer = Optimizer::Adam, .fused = true});
+  add("adam8bit", {.optimizer = Optimizer::Adam8bit});
   add("in place", {.in_place = true});
   add("del early", {.delete_early = true});
   add("zero grads", {.optimizer = Optimizer::Momentum, .zero_gradients = true});
@@ -40,6 +41,9 @@ std::vector<Cell> cells(std::size_t batch) {
   add("accumulate 2, checkpoint, adam",
       {.accumulate = 2, .optimizer = Optimizer::Adam, .checkpoint = Checkpoint::Sqrt});
   add("accumulate 2, in place, zero grads", {.accumulate = 2, .in_place = true, .zero_gradients = true});
+  add("offload", {.offload = true});
+  add("offload, in place, del early, accumulate 2",
+      {.accumulate = 2, .in_place = true, .delete_early = true, .offload = true});
   add("bf16", {.type = Type::BF16, .optimizer = Optimizer::Adam});
   add("fp16", {.type = Type::F16, .check_finite = true});
   add("fp16, checkpoint", {.type = Type::F16, .checkpoint = Checkpoint::Sqrt, .check_finite = true});
@@ -57,6 +61,7 @@ const Row kRows[] = {
     {"vgg", "tiny", 32},
     {"vgg", "16", 16},
     {"vgg", "tiny", 32, {{"head", "gap"}}},
+    {"vgg", "16", 8, {{"pool", "early"}}},
     {"resnet", "tiny", 32},
     {"resnet", "20", 32},
     {"resnet", "110", 8},
@@ -190,6 +195,16 @@ TEST(Memory, CheckpointsAreKeptPerSegment) {
   std::uint64_t const h = 128 * 128 * 4, x = 784 * 4 * 128, logits = 10 * 4 * 128, targets = 512;
   EXPECT_EQ(live, x + 2 * h + h + logits + targets);
   EXPECT_EQ(plan.recomputed, 2 * 15u);
+}
+
+// Pooling early leaves a quarter of the pixels to every convolution of a stage but the first, and the parameters alone.
+TEST(Memory, PoolingEarlyKeepsLessForTheSameParameters) {
+  Graph const late = model("vgg", "16"), early = model("vgg", "16", {{"pool", "early"}});
+  EXPECT_EQ(late.parameter_elements(), early.parameter_elements());
+  // Of each stage all convolutions but the first have three quarters less: channels * pixels * 4 bytes * 3/4 each.
+  std::uint64_t const saved =
+      3 * (64 * 224 * 224 + 128 * 112 * 112 + 2 * 256 * 56 * 56 + 2 * 512 * 28 * 28 + 2 * 512 * 14 * 14u);
+  EXPECT_EQ(reckon_kept(late, 1, Type::F32) - reckon_kept(early, 1, Type::F32), saved);
 }
 
 // A dry run of the largest network: nothing of it is on the host.

@@ -90,6 +90,8 @@ Law law_of(const Graph& graph, const Node& node, std::uint64_t n, const Choices&
 struct Life {
   std::uint64_t bytes = 0;
   long first = 0, last = 0;
+  bool may_leave = false;  // an activation or an input, and no variable
+  std::set<long> readings = {};
 };
 
 class Reckoning {
@@ -108,6 +110,7 @@ class Reckoning {
       for (std::size_t part = 0; part < c_.accumulate; ++part) one_part();
       optimizer();
     }
+    if (c_.offload) split_offloaded();
     std::map<long, std::int64_t> change;
     for (const Life& life : lives_) {
       change[life.first] += static_cast<std::int64_t>(rounded(life.bytes));
@@ -121,14 +124,40 @@ class Reckoning {
  private:
   std::uint64_t value_bytes(ValueId v) const { return g_.values[v].bytes(n_, c_.type); }
   std::size_t live(std::uint64_t bytes, long first, long last) {
-    lives_.push_back({bytes, first, last});
+    lives_.push_back({.bytes = bytes, .first = first, .last = last});
     return lives_.size() - 1;
   }
   void until(std::size_t life, long last) { lives_[life].last = std::max(lives_[life].last, last); }
+  void read(std::size_t life, long moment) {
+    until(life, moment);
+    lives_[life].readings.insert(moment);
+  }
+  std::size_t leaving(std::size_t life) {
+    lives_[life].may_leave = true;
+    lives_[life].readings.insert(lives_[life].first);
+    return life;
+  }
+  // Away between the two passes of its part, unless nothing happens meanwhile.
+  void split_offloaded() {
+    for (std::size_t k = 0, n = lives_.size(); k < n; ++k) {
+      Life& life = lives_[k];
+      if (!life.may_leave || life.bytes < 64 << 10) continue;
+      auto const turn = std::upper_bound(turns_.begin(), turns_.end(), life.first);
+      auto const backward = turn == turns_.end() ? life.readings.end() : life.readings.lower_bound(*turn);
+      if (backward == life.readings.end() || backward == life.readings.begin()) continue;
+      long const from = *backward, to = *std::prev(backward);
+      if (from - to < 2) continue;
+      Life const back{.bytes = life.bytes, .first = from, .last = life.last};
+      life.last = to;
+      lives_.push_back(back);
+    }
+  }
 
   void fixed() {
     std::uint64_t const states = c_.optimizer == Optimizer::Sgd ? 0 : c_.optimizer == Optimizer::Momentum ? 1 : 2;
     for (const Parameter& p : g_.parameters) {
+      if (c_.optimizer == Optimizer::Adam8bit)  // a byte per element and a float per 256 of them
+        fixed_ += 2 * rounded(p.elements + 4 * ((p.elements + 255) / 256)) - 2 * rounded(4 * p.elements);
       fixed_ += rounded(4 * p.elements) * (1 + states + (c_.zero_gradients ? 1 : 0));
       if (c_.type != Type::F32 && p.matrix) fixed_ += rounded(2 * p.elements);
     }
@@ -161,10 +190,10 @@ class Reckoning {
   void one_part() {
     long const draw = now_++;
     std::vector<std::size_t> at(g_.values.size(), kNone);  // the life of each value
-    at[g_.input] = live(value_bytes(g_.input), draw, draw);
+    at[g_.input] = leaving(live(value_bytes(g_.input), draw, draw));
     variable(0, at[g_.input], draw);
     if (g_.targets != kNone) {
-      at[g_.targets] = live(value_bytes(g_.targets), draw, draw);
+      at[g_.targets] = leaving(live(value_bytes(g_.targets), draw, draw));
       variable(1, at[g_.targets], draw);
     }
     std::vector<std::vector<std::size_t>> kept(g_.nodes.size());  // lives that end with a node's backward pass
@@ -179,6 +208,7 @@ class Reckoning {
       if (g_.nodes[i].output == g_.loss) variable(3, at[g_.loss], now_);
       ++now_;
     }
+    turns_.push_back(now_);
     std::vector<std::size_t> gradient(g_.values.size(), kNone);
     for (std::size_t s = last_segment() + 1; s-- > 0;) {
       if (s < last_segment()) again(s, inputs[s], kept);
@@ -197,14 +227,14 @@ class Reckoning {
   void forward(std::size_t i, bool keeping, std::vector<std::size_t>& at, std::vector<std::size_t>& kept) {
     const Node& node = g_.nodes[i];
     const Law& law = laws_[i];
-    for (ValueId const v : node.inputs) until(at[v], now_);
+    for (ValueId const v : node.inputs) read(at[v], now_);
     if (overwrites(i))
       at[node.output] = at[node.inputs[0]];
     else
-      at[node.output] = live(value_bytes(node.output), now_, now_);
-    until(at[node.output], now_);
+      at[node.output] = leaving(live(value_bytes(node.output), now_, now_));
+    read(at[node.output], now_);
     for (std::uint64_t const bytes : law.kept_extras) {
-      std::size_t const life = live(bytes, now_, now_);
+      std::size_t const life = leaving(live(bytes, now_, now_));
       if (keeping) kept.push_back(life);
     }
     for (std::uint64_t const bytes : law.passing_extras) live(bytes, now_, now_);
@@ -248,7 +278,7 @@ class Reckoning {
     const Law& law = laws_[i];
     std::size_t const dout = gradient[node.output];
     if (dout != kNone) until(dout, law.passes_gradient ? now_ - 1 : now_);
-    for (std::size_t const life : kept) until(life, now_);
+    for (std::size_t const life : kept) read(life, now_);
     if (law.passes_gradient) {
       for (ValueId const v : node.inputs) {
         if (!g_.values[v].has_gradient) continue;
@@ -273,7 +303,9 @@ class Reckoning {
     if (c_.step_in_backward) step_at_once(i);
   }
 
-  bool is_adam_in_passes() const { return c_.optimizer >= Optimizer::Adam && !c_.fused; }
+  bool is_adam_in_passes() const {
+    return (c_.optimizer == Optimizer::Adam || c_.optimizer == Optimizer::AdamW) && !c_.fused;
+  }
 
   bool is_first_reader(ParameterId p, std::size_t i) const {
     for (std::size_t k = 0; k < i; ++k)
@@ -301,7 +333,10 @@ class Reckoning {
         if (life != kNone) until(life, now_);
     }
     for (std::size_t const life : variables_)
-      if (life != kNone) until(life, now_);
+      if (life != kNone) {
+        until(life, now_);
+        lives_[life].may_leave = false;
+      }
     ++now_;
   }
 
@@ -320,6 +355,7 @@ class Reckoning {
   std::vector<Life> lives_;
   std::vector<std::size_t> gradients_;  // the lives of parameters' gradients
   std::array<std::size_t, 4> variables_{kNone, kNone, kNone, kNone};
+  std::vector<long> turns_;  // where backward passes begin
   std::uint64_t fixed_ = 0;
   long now_ = 0;
 };

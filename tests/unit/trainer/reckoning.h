@@ -11,7 +11,7 @@
 
 namespace tidemark::trainer {
 
-// Not reckoned: a pinned order (--reduce-chunk), and --inplace together with checkpoints.
+// Not reckoned: a pinned order (--reduce-chunk), and --inplace or --offload together with checkpoints.
 std::uint64_t reckon_peak(const Graph& graph, const Choices& choices);
 
 // Bytes, not rounded, that the forward pass leaves behind for the backward pass: outputs, inputs and extra buffers,

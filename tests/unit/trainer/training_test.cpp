@@ -90,6 +90,18 @@ TEST(LossScaling, AnOverflowSkipsTheStep) {
   EXPECT_NE(to_host(weight, graph.parameters[0].elements), before);
 }
 
+// States of a byte train as states of a float do.
+TEST(Adam8bit, FollowsAdam) {
+  Graph const graph = model("gru", "tiny", {{"seq", "8"}, {"width", "32"}});
+  auto const last = [&](Optimizer optimizer) {
+    Outcome const outcome = train(graph, {.batch = 16, .optimizer = optimizer}, 40, {.rate = 5e-3f});
+    return mean(&outcome.losses[outcome.losses.size() - 5], 5);
+  };
+  double const exact = last(Optimizer::Adam), small = last(Optimizer::Adam8bit);
+  EXPECT_LT(small, 1.5 * exact);
+  EXPECT_LT(small, 0.5);
+}
+
 // Powers of two only move the exponent.
 TEST(LossScaling, ChangesNoBitInFloat) {
   Graph const graph = model("mlp", "tiny", {{"width", "16"}, {"layers", "2"}});
