@@ -155,7 +155,7 @@ struct Convolution : Layer {
       each_row([&](int from, int at, int shift) {
         if (at < 0) return;
         int const low = shift < 0 ? 1 : 0, high = shift > 0 ? side - 1 : side;
-        for (int i = low; i < high; ++i) to[at + i + shift] += columns[static_cast<std::size_t>(from + i)];
+        for (int i = low; i < high; ++i) to[at + i + shift] += columns[from + i];
       });
     }
     return dx;
@@ -168,7 +168,7 @@ struct Pool : Layer {
   Floats y, dx;
   std::vector<int> which;
   Pool(int p, int s)
-      : planes(p), side(s), y(static_cast<std::size_t>(p) * s * s / 4), dx(4 * y.size()), which(y.size()) {}
+      : planes(p), side(s), y(static_cast<std::size_t>(p * s * s / 4)), dx(4 * y.size()), which(y.size()) {}
   const Floats& forward(const Floats& x) override {
     std::size_t o = 0;
     for (int p = 0; p < planes; ++p)

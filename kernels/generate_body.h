@@ -47,9 +47,9 @@ __global__ void picture_rows(Samples samples, Picture picture, T* pixels) {
   Stream const noise{.seed = samples.seed, .purpose = kNoisePurpose};
   each_row(samples.count * rows_of_one, [=](std::size_t row) {
     std::size_t const s = row / rows_of_one, channel = row % rows_of_one / picture.height, y = row % picture.height;
-    std::uint32_t const c = class_of(samples, picture.classes, s);
-    float const across = 6.283185307f * static_cast<float>(1 + c % 4) / static_cast<float>(picture.width);
-    float const down = 6.283185307f * static_cast<float>(1 + c / 4) / static_cast<float>(picture.height);
+    std::uint32_t const c = class_of(samples, picture.classes, s), aside = 1 + c % 4, below = 1 + c / 4;
+    float const across = 6.283185307f * static_cast<float>(aside) / static_cast<float>(picture.width);
+    float const down = 6.283185307f * static_cast<float>(below) / static_cast<float>(picture.height);
     float const phase = down * static_cast<float>(y) + static_cast<float>(channel);
     std::uint64_t const first = (samples.first + s) * rows_of_one + row % rows_of_one;
     std::size_t const quads = (picture.width + 3) / 4;

@@ -17,7 +17,8 @@ kernels::Rows sample_rows(const Sizing& s) {
   return {.rows = s.samples, .width = s.input().elements()};
 }
 float mean_over(const Call& call, std::size_t rows) {
-  return 1.0f / static_cast<float>(call.batch * (rows / call.samples()));
+  std::size_t const per_sample = rows / call.samples();
+  return 1.0f / static_cast<float>(call.batch * per_sample);
 }
 
 std::vector<Extra> cross_entropy_extras(const Sizing& s) {
