@@ -38,7 +38,7 @@ constexpr const char* kExamples =
     "  tidemark run -o 'rank-%r.tide' -- mpirun -n 4 ./train    a trace for each process";
 
 struct Options {
-  std::string out, device = "native", memory, mode = "auto", limit, ring, door = "auto";
+  std::string out, device = "native", memory, mode = "auto", free = "auto", limit, ring, door = "auto";
   bool dry_run = false, execute = false, stacks = false, force = false;
 };
 
@@ -49,7 +49,17 @@ void declare(Arguments& a, Options& o) {
   a.option(o.memory, {"--memory", "SIZE", "of the software device, instead of its card's"});
   a.flag(o.dry_run, "--dry-run", "software device: skip all kernels");
   a.flag(o.execute, "--execute", "software device: run kernels on the CPU, or fail");
-  a.option(o.mode, {"--mode", "MODE", "auto (default) or observe", {"auto", "observe"}});
+  a.option(o.mode,
+           {"--mode",
+            "MODE",
+            "observe: memory is the driver's; cache: it is served by tidemark's allocator; auto (default): observe",
+            {"auto", "cache", "observe"}});
+  a.option(o.free,
+           {"--free",
+            "WHEN",
+            "whether a served free waits for the device as cudaFree does: strict, lazy, or auto (default), while "
+            "the host could see the difference",
+            {"auto", "strict", "lazy"}});
   a.option(o.limit, {"--limit", "SIZE", "make the card look like one of this size"});
   a.flag(o.stacks, "--stacks", "record native call stacks");
   a.option(o.ring, {"--ring", "SIZE", "keep the trace at this size: older events become sums"});
@@ -128,6 +138,7 @@ Result<Plan> plan_of(const Options& o, Words program) {
   Plan plan{.program = {program.begin(), program.end()},
             .memory = o.memory,
             .mode = o.mode,
+            .free = o.free,
             .limit = o.limit,
             .ring = o.ring,
             .stacks = o.stacks,

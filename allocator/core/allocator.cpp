@@ -166,13 +166,24 @@ void Allocator::free_shared_or_wait(Record& block) {
 }
 
 bool Allocator::describe(std::uint64_t address, Block* block) const {
-  const Record* const r = arena_.find(address);
+  return is_live(arena_.find(address), block);
+}
+
+bool Allocator::describe_around(std::uint64_t address, Block* block) const {
+  return describe(address, block) || is_live(arena_.holding(address), block);
+}
+
+bool Allocator::is_live(const Record* r, Block* block) {
   if (r == nullptr || r->state.load(std::memory_order_acquire) != State::Live) return false;
-  *block = {.address = address,
+  *block = {.address = r->address.load(std::memory_order_relaxed),
             .requested_bytes = to_bytes(r->granules) - r->slack_bytes,
             .rounded_bytes = to_bytes(r->granules),
             .generation = r->generation};
   return true;
+}
+
+Status Allocator::renew_access() {
+  return arena_.renew_access();
 }
 
 std::string Allocator::check() const {

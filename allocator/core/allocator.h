@@ -30,7 +30,9 @@ struct Options {
   bool stitch = true;                // move whole free frames before making new ones
   bool insert_waits = true;          // a stream may be made to wait for another one's memory
   bool sub_allocate = true;          // false: every block is the driver's own (for checkers that look at block bounds)
-  unsigned magazine_permille = 10;   // of the limit, in all magazines together
+  bool wait_at_second = false;      // the first stream ends its work before a second begins (for checkers that are told
+                                    // of blocks, and cannot be told in whose order everybody's are)
+  unsigned magazine_permille = 10;  // of the limit, in all magazines together
   std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
 };
 
@@ -88,7 +90,8 @@ class Allocator {
 
   // --- streams (streams.cpp tells the rules) ---
   DomainId add_stream(StreamHandle handle) { return streams_.add(handle); }
-  void remove_stream(DomainId stream);  // before the driver destroys it
+  void remove_stream(DomainId stream);   // before the driver destroys it
+  void stream_is_gone(DomainId stream);  // it has ended with its context, and its work with it
   void before_submission(DomainId stream) {
     if (!streams_.is_used(stream)) [[unlikely]]
       use_first_time(stream);
@@ -96,9 +99,16 @@ class Allocator {
   }
   // On the same thread, before it calls anything else here.
   void after_submission(DomainId stream) { streams_.confirm_submission(stream); }
+  // Work may wait for the host: nobody waits for it here, but as the driver's own free would have.
+  void host_may_hold_work() { host_holds_.store(true, std::memory_order_relaxed); }
   // A client may submit work without our seeing it.
   void expect_unseen_submissions();
   Streams& streams() { return streams_; }
+  // The only stream that was used so far, in whose order everything is; Shared: there is none, or there are several.
+  DomainId only_stream() const {
+    return (mode_.load(std::memory_order_acquire) & kMulti) == 0 ? sole_.load(std::memory_order_acquire)
+                                                                 : DomainId::Shared;
+  }
 
   // --- graph capture ---
   using CaptureId = std::uint32_t;
@@ -120,6 +130,8 @@ class Allocator {
   bool harvest();
   // All magazines and caches into the arena.
   void merge_everything();
+  // Who may use the memory has changed: the driver is told for all that is mapped.
+  Status renew_access();
 
   struct Block {
     std::uint64_t address = 0;
@@ -129,6 +141,8 @@ class Allocator {
   };
   // A live block that begins at this address. For the thread that owns it: another may free it meanwhile.
   bool describe(std::uint64_t address, Block* block) const;
+  // A live block in which this address lies.
+  bool describe_around(std::uint64_t address, Block* block) const;
   Statistics statistics() const;
   std::uint64_t magazine_bytes();  // in all threads; stops them for a moment
   OutOfMemory last_failure() const;
@@ -214,6 +228,7 @@ class Allocator {
   Record* pop_cached(DomainId domain, Granules granules);
   void refill(DomainId domain, Granules granules, std::span<Record*> blocks);
   void count_behind(const Record& block, bool allocation);
+  static bool is_live(const Record* record, Block* block);
 
   // threads.cpp
   ThreadCache* attach_thread();
@@ -241,6 +256,8 @@ class Allocator {
   Record* take_behind_a_wait(const Want& want);
   Record* wait_and_take(const Want& want);
   Record* synchronize_and_take(const Want& want);
+  bool wait_for_some();
+  bool wait_for_all();
   void merge_cache(DomainId domain);
   void remember_failure(const Want& want);
 
@@ -251,6 +268,8 @@ class Allocator {
   // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
   void use_first_time(DomainId stream);
   void become_multi();
+  void merge_ended(DomainId stream);
+  void mark_sole();
   void hold(Record& block, DomainId domain);
   void join_capture(Record& block);
   Capture* capture_of(CaptureId id);
@@ -263,6 +282,7 @@ class Allocator {
   std::uint64_t serial_ = 0;
   std::atomic<std::uint32_t> mode_{0};
   std::atomic<DomainId> sole_{DomainId::Shared};  // the first stream that was used
+  std::atomic<bool> host_holds_{false};
   Arena arena_;
   Streams streams_;
   PendingFrees pending_;

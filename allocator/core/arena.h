@@ -81,6 +81,10 @@ class Arena {
   Status drop_whole(Record& block);
 
   Record* find(std::uint64_t address) const { return pointers_.find(address); }
+  // The block in which an address lies, of those that are not the driver's own; null: none. Takes the lock.
+  Record* holding(std::uint64_t address) const;
+  // Tells the driver again who may use what is mapped.
+  Status renew_access();
   bool contains(std::uint64_t address) const { return pointers_.contains(address); }
   RecordTable& records() { return records_; }
   PagePool& pool() { return pool_; }
@@ -149,6 +153,7 @@ class Arena {
   Zone& zone_for(Granules granules) { return zones_[granules > kSmallGranules ? kLargeZone : kSmallZone]; }
   SizeIndex& index(Zone& zone, DomainId domain);
   static const SizeIndex* index_or_null(const Zone& zone, DomainId domain);
+  const Zone& zone_of(Granules offset) const { return const_cast<Arena*>(this)->zone_of(offset); }
 
   // holes.cpp: records change state; under the lock
   void make_hole(Zone& zone, Record& r, DomainId domain, std::uint64_t stamp);

@@ -13,11 +13,13 @@ void Allocator::use_first_time(DomainId stream) {
   if (sole == DomainId::Shared) {
     sole_.store(stream, std::memory_order_release);
   } else {
-    if ((mode_.load(std::memory_order_relaxed) & kMulti) == 0) become_multi();
+    if ((mode_.load(std::memory_order_relaxed) & kMulti) == 0) {
+      become_multi();
+      if (options_.wait_at_second) streams_.wait_for_end(sole);
+    }
     // What was freed while there was one stream may be in use at its end, and is everybody's. Later streams begin
     // behind it. If the order cannot be made on the device, this thread waits.
-    if (!streams_.passed({sole, switched_at_}) && streams_.put_before(sole, stream) != Status::Ok)
-      streams_.synchronize();
+    if (streams_.put_behind({sole, switched_at_}, stream) != Status::Ok) streams_.synchronize();
   }
   streams_.set_used(stream);
 }
@@ -42,6 +44,15 @@ void Allocator::expect_unseen_submissions() {
 
 void Allocator::remove_stream(DomainId stream) {
   streams_.retire(stream);
+  merge_ended(stream);
+}
+
+void Allocator::stream_is_gone(DomainId stream) {
+  streams_.gone(stream);
+  merge_ended(stream);
+}
+
+void Allocator::merge_ended(DomainId stream) {
   // Its number may serve another stream: blocks kept in its order go to the arena with their stamps.
   if ((mode_.load(std::memory_order_acquire) & kMulti) != 0) {
     empty_magazines();

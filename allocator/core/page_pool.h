@@ -68,6 +68,8 @@ class PagePool {
   std::uint64_t base() const { return base_; }
   // Where the program sees an offset. Its frame is mapped.
   std::uint64_t address_of(Granules offset) const;
+  // The reverse; `end` where nothing of ours is.
+  Granules offset_of(std::uint64_t address, Granules end) const;
   std::uint64_t reserved_frames() const { return reserved_frames_.load(std::memory_order_relaxed); }
   std::uint64_t stock_frames() const { return stock_frames_; }
   // Claims room for frames that are about to be created; false when they would cross the limit.

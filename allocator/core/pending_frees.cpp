@@ -57,6 +57,17 @@ std::vector<Record*> PendingFrees::collect() {
   return ready;
 }
 
+std::vector<Mark> PendingFrees::oldest() const {
+  std::lock_guard const guard(lock_);
+  std::vector<Mark> marks;
+  for (const Batch& batch : closed_) {
+    for (const Mark& mark : batch.marks)
+      if (!streams_.passed(mark)) marks.push_back(mark);
+    if (!marks.empty()) break;
+  }
+  return marks;
+}
+
 std::uint64_t PendingFrees::pending_bytes() const {
   std::lock_guard const guard(lock_);
   return pending_granules_ * kGranuleBytes;

@@ -22,6 +22,8 @@ class PendingFrees {
   // The block is this thread's and becomes Pending.
   void add(Record& block);
   void close_batch();
+  // What the oldest closed batch still waits for; none: there is no such batch.
+  std::vector<Mark> oldest() const;
   // Blocks of batches that all streams have passed; they are the caller's, Cached, with stamp 0.
   std::vector<Record*> collect();
   std::uint64_t pending_bytes() const;

@@ -33,6 +33,17 @@ void PointerTable::withdraw(Record& block) {
   block.address.store(0, std::memory_order_relaxed);
 }
 
+// Goes back cell by cell: 2048 of them at most among small blocks, one for each MiB among large ones.
+Record* PointerTable::last_before(Granules offset, Granules begin) const {
+  Granules const step = offset < small_end_ ? 1 : kCellGranules;
+  Granules const farthest = offset < small_end_ && offset - begin > kSmallGranules ? offset - kSmallGranules : begin;
+  for (Granules at = offset;; at -= step) {
+    std::uint32_t const id = cell_of(at).load(std::memory_order_relaxed) & kIdMask;
+    if (id != 0 && records_->at(id).offset <= offset) return &records_->at(id);
+    if (at < farthest + step) return nullptr;
+  }
+}
+
 bool PointerTable::publish_elsewhere(const Record& block) {
   std::uint64_t const address = block.address.load(std::memory_order_relaxed);
   Shard& shard = shards_[shard_of(address)];

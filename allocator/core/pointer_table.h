@@ -45,6 +45,8 @@ class PointerTable {
         records_->at(cell_of(static_cast<Granules>(at / kGranuleBytes)).load(std::memory_order_acquire) & kIdMask);
     return r.address.load(std::memory_order_relaxed) == address ? &r : nullptr;
   }
+  // The last block that begins at or before an offset, and not before `begin`. Under the arena's lock.
+  Record* last_before(Granules offset, Granules begin) const;
   // Whether an address lies in the reservation, whoever has it.
   bool contains(std::uint64_t address) const { return address - base_ < span_bytes_; }
 

@@ -165,7 +165,7 @@ Record* Allocator::wait_and_take(const Want& want) {
   pending_.close_batch();
   std::vector<Mark> marks;
   streams_.mark_busy(marks);
-  while (streams_.wait_for_one()) {
+  while (wait_for_some()) {
     harvest();
     merge_everything();
     if (Record* const block = arena_.take(want)) return block;
@@ -174,9 +174,30 @@ Record* Allocator::wait_and_take(const Want& want) {
   return nullptr;
 }
 
+// A free of the cudaMalloc family would have waited for the streams that were busy, and whoever keeps them busy has to
+// reckon with it. For other work that may hang on the host nobody can be made to wait: he may be the one to let it go.
+bool Allocator::wait_for_some() {
+  std::vector<Mark> const marks = pending_.oldest();
+  for (const Mark& mark : marks)
+    if (streams_.wait_for(mark) != Status::Ok) return false;
+  if (!marks.empty()) return true;
+  return !host_holds_.load(std::memory_order_relaxed) && streams_.wait_for_one();
+}
+
+bool Allocator::wait_for_all() {
+  if (!host_holds_.load(std::memory_order_relaxed)) return streams_.synchronize() == Status::Ok;
+  bool waited = false;
+  pending_.close_batch();
+  while (!pending_.oldest().empty() && wait_for_some()) {
+    harvest();
+    waited = true;
+  }
+  return waited;
+}
+
 Record* Allocator::synchronize_and_take(const Want& want) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return nullptr;
-  if (streams_.synchronize() != Status::Ok) return nullptr;
+  if (!wait_for_all()) return nullptr;
   harvest();
   empty_magazines();
   merge_everything();
@@ -203,7 +224,7 @@ std::uint64_t Allocator::give_back(std::uint64_t bytes) {
     return given < rest ? given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true}) : given;
   };
   std::uint64_t given = trim(bytes);
-  if (given < bytes && streams_.synchronize() == Status::Ok) given += trim(bytes - given);
+  if (given < bytes && wait_for_all()) given += trim(bytes - given);
   return given;
 }
 

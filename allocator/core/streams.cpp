@@ -21,7 +21,9 @@ DomainId Streams::add(StreamHandle handle) {
   std::uint32_t id = 1;
   for (; id < count; ++id) {
     const Stream& s = *streams_[id];
-    if (s.retired.load(std::memory_order_relaxed) && s.pending.empty() && s.passed.load() >= s.drawn.load()) break;
+    if (s.retired.load(std::memory_order_relaxed) && s.pending.empty() && s.passed.load() >= s.drawn.load() &&
+        s.confirmed.load() == s.begun.load())
+      break;
   }
   if (id == kMost) return DomainId::Shared;
   if (id == count) {
@@ -42,9 +44,18 @@ void Streams::retire(DomainId stream) {
   Quiet const end{s.begun.load(std::memory_order_acquire), true};
   if (mark(stream, &last) == Status::Ok) {
     std::lock_guard const guard(lock_);
-    s.confirmed.store(end.begun, std::memory_order_release);
     set_clean(s, end, last.number);
   }
+  s.retired.store(true, std::memory_order_release);
+}
+
+void Streams::gone(DomainId stream) {
+  Stream& s = at(stream);
+  std::uint64_t const begun = s.begun.load(std::memory_order_acquire);
+  std::uint64_t const number = s.drawn.fetch_add(1, std::memory_order_acq_rel) + 1;
+  finish(s, {.number = number});
+  std::lock_guard const guard(lock_);
+  set_clean(s, {begun, true}, number);
   s.retired.store(true, std::memory_order_release);
 }
 
@@ -105,14 +116,34 @@ bool Streams::mark_busy(std::vector<Mark>& marks) {
   return all;
 }
 
+bool Streams::idle() const {
+  bool all = !unseen();
+  for_each([&](DomainId stream) {
+    const Stream& s = at(stream);
+    std::uint64_t number = 0;
+    if (!is_clean(s, &number) || number > s.passed.load(std::memory_order_acquire)) all = false;
+  });
+  return all;
+}
+
 Status Streams::put_before(DomainId earlier, DomainId later) {
   Mark end;
   if (Status const status = mark(earlier, &end); status != Status::Ok) return status;
   if (passed(end)) return Status::Ok;
   Pending last{};
-  if (!find_pending(earlier, end.number, &last)) return Status::Ok;
+  return find_pending(earlier, end.number, &last) ? wait_in_stream(later, last) : Status::Ok;
+}
+
+Status Streams::put_behind(const Mark& earlier, DomainId later) {
+  Pending recorded{};
+  if (passed(earlier)) return Status::Ok;
+  return find_pending(earlier.stream, earlier.number, &recorded) ? wait_in_stream(later, recorded)
+                                                                 : put_before(earlier.stream, later);
+}
+
+Status Streams::wait_in_stream(DomainId later, const Pending& earlier) {
   // Should the event be done and recorded elsewhere meanwhile, the stream waits a little more than it had to.
-  Status const status = upstream_.wait_in_stream(at(later).handle, last.event);
+  Status const status = upstream_.wait_in_stream(at(later).handle, earlier.event);
   // The wait itself is work of the later stream: stamps behind it cover what it waits for.
   if (status == Status::Ok) {
     begin_submission(later);
@@ -172,16 +203,21 @@ bool Streams::wait_for_one() {
   return waited;
 }
 
+Status Streams::wait_for(const Mark& mark) {
+  Pending last{};
+  // None pending: another thread has seen it pass, or only synchronize() can tell.
+  if (passed(mark)) return Status::Ok;
+  if (!find_pending(mark.stream, mark.number, &last)) return passed(mark) ? Status::Ok : Status::Failed;
+  if (Status const status = upstream_.wait(last.event); status != Status::Ok) return status;
+  waits_.fetch_add(1, std::memory_order_relaxed);
+  finish(at(mark.stream), last);
+  return Status::Ok;
+}
+
 Status Streams::wait_for_end(DomainId stream) {
   Mark end;
   if (Status const status = mark(stream, &end); status != Status::Ok) return status;
-  Pending last{};
-  // None pending: another thread has seen it pass.
-  if (passed(end) || !find_pending(stream, end.number, &last)) return Status::Ok;
-  if (Status const status = upstream_.wait(last.event); status != Status::Ok) return status;
-  waits_.fetch_add(1, std::memory_order_relaxed);
-  finish(at(stream), last);
-  return Status::Ok;
+  return wait_for(end);
 }
 
 Status Streams::synchronize() {

@@ -9,7 +9,7 @@
 // called, and confirmed after that, at the latest by the next call of the same thread.
 //
 // Thread-safe; no lock is held while the driver is called. A retired stream's number is used again only when nothing
-// waits for it, and its counters go on, so that old stamps stay passed.
+// waits for it and all that was begun is confirmed; its counters go on, so that old stamps stay passed.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -42,6 +42,8 @@ class Streams {
   DomainId add(StreamHandle handle);
   // Before the driver destroys it: what it still has to do is marked by a last event.
   void retire(DomainId stream);
+  // It has ended with its context, and all its work: nothing waits for it any more.
+  void gone(DomainId stream);
 
   bool is_used(DomainId stream) const { return at(stream).used.load(std::memory_order_acquire); }
   void set_used(DomainId stream) { at(stream).used.store(true, std::memory_order_release); }
@@ -65,11 +67,17 @@ class Streams {
   bool passed(const Mark& mark) const { return passed(mark.stream) >= mark.number; }
   // What is behind stands behind: the later stream's next work waits for all that the earlier one has now.
   Status put_before(DomainId earlier, DomainId later);
+  // The same for what the earlier one had when a stamp was drawn: an event that is recorded already will do.
+  Status put_behind(const Mark& earlier, DomainId later);
 
+  // Whether nothing is known to be under way. Asks no driver: what is done may not be known yet.
+  bool idle() const;
   // Asks about the oldest events. True: some stream has got further.
   bool poll();
   // Waits for the oldest event of one stream. False: there is none to wait for.
   bool wait_for_one();
+  // Waits until a mark is passed.
+  Status wait_for(const Mark& mark);
   // Waits for all that the stream has now.
   Status wait_for_end(DomainId stream);
   Status synchronize();
@@ -128,6 +136,7 @@ class Streams {
   static void set_passed(Stream& stream, std::uint64_t number);
   void finish(Stream& stream, const Pending& done);
   bool find_pending(DomainId stream, std::uint64_t number, Pending* found) const;
+  Status wait_in_stream(DomainId later, const Pending& earlier);
 
   Upstream& upstream_;
   mutable FutexLock lock_;

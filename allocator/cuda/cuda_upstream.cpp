@@ -1,26 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "allocator/cuda/cuda_upstream.h"
 
+#include <mutex>
+#include <new>
+
 namespace tidemark::allocator {
 namespace {
 
 constexpr std::uint64_t kFrameBytes = std::uint64_t{2} << 20;
 
-CUstream stream_of(StreamHandle stream) {
-  return reinterpret_cast<CUstream>(static_cast<std::uint64_t>(stream));
-}
-CUevent event_of(EventHandle event) {
-  return reinterpret_cast<CUevent>(static_cast<std::uint64_t>(event));
+const CudaStream& stream_of(StreamHandle stream) {
+  return *reinterpret_cast<const CudaStream*>(static_cast<std::uint64_t>(stream));
 }
 
 }  // namespace
 
+// An event can be recorded in streams of its own context only: it is made for the context in which it is recorded, and
+// made anew where the next time is in another one.
+struct CudaUpstream::Event {
+  CUevent event = nullptr;
+  CUcontext context = nullptr;
+  Event* next = nullptr;
+};
+CudaUpstream::Event& CudaUpstream::event_of(EventHandle event) {
+  return *reinterpret_cast<Event*>(static_cast<std::uint64_t>(event));
+}
+
 class CudaUpstream::Inside {
  public:
-  explicit Inside(const CudaUpstream& upstream) : driver_(upstream.driver_) {
+  Inside(const DriverFunctions& driver, CUcontext context) : driver_(driver) {
     CUcontext current = nullptr;
-    if (driver_.get_current(&current) != CUDA_SUCCESS || current != upstream.context_) {
-      failure_ = driver_.push_current(upstream.context_);
+    if (context != nullptr && (driver_.get_current(&current) != CUDA_SUCCESS || current != context)) {
+      failure_ = driver_.push_current(context);
       pushed_ = failure_ == CUDA_SUCCESS;
     }
     // Whatever is captured, calls of ours are no part of it, and must not end it.
@@ -74,7 +85,7 @@ bool CudaUpstream::supports_mapping() const {
                              driver_.destroy == nullptr, driver_.map == nullptr, driver_.unmap == nullptr,
                              driver_.set_access == nullptr, driver_.granularity == nullptr})
     if (missing) return false;
-  Inside const call(*this);
+  Inside const call(driver_, nullptr);
   int supported = 0;
   if (call(driver_.get_attribute, &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device_) !=
           CUDA_SUCCESS ||
@@ -88,81 +99,130 @@ bool CudaUpstream::supports_mapping() const {
 
 Status CudaUpstream::reserve(std::uint64_t bytes, std::uint64_t* address) {
   CUdeviceptr at = 0;
-  Status const status =
-      told(Inside(*this)(driver_.reserve, &at, std::size_t{bytes}, std::size_t{kFrameBytes}, CUdeviceptr{0}, 0ull));
+  Status const status = told(Inside(driver_, nullptr)(driver_.reserve, &at, std::size_t{bytes},
+                                                      std::size_t{kFrameBytes}, CUdeviceptr{0}, 0ull));
   *address = at;
   return status;
 }
 Status CudaUpstream::release(std::uint64_t address, std::uint64_t bytes) {
-  return told(Inside(*this)(driver_.release, CUdeviceptr{address}, std::size_t{bytes}));
+  return told(Inside(driver_, nullptr)(driver_.release, CUdeviceptr{address}, std::size_t{bytes}));
 }
 
 Status CudaUpstream::create(std::uint64_t bytes, PageHandle* handle) {
   CUmemAllocationProp const p = properties();
   CUmemGenericAllocationHandle made = 0;
-  Status const status = told(Inside(*this)(driver_.create, &made, std::size_t{bytes}, &p, 0ull));
+  Status const status = told(Inside(driver_, nullptr)(driver_.create, &made, std::size_t{bytes}, &p, 0ull));
   *handle = static_cast<PageHandle>(made);
   return status;
 }
 Status CudaUpstream::destroy(PageHandle handle) {
-  return told(Inside(*this)(driver_.destroy, static_cast<CUmemGenericAllocationHandle>(handle)));
+  return told(Inside(driver_, nullptr)(driver_.destroy, static_cast<CUmemGenericAllocationHandle>(handle)));
 }
 
 Status CudaUpstream::map(std::uint64_t address, std::uint64_t bytes, PageHandle handle) {
-  return told(Inside(*this)(driver_.map, CUdeviceptr{address}, std::size_t{bytes}, std::size_t{0},
-                            static_cast<CUmemGenericAllocationHandle>(handle), 0ull));
+  return told(Inside(driver_, nullptr)(driver_.map, CUdeviceptr{address}, std::size_t{bytes}, std::size_t{0},
+                                       static_cast<CUmemGenericAllocationHandle>(handle), 0ull));
 }
 Status CudaUpstream::unmap(std::uint64_t address, std::uint64_t bytes) {
-  return told(Inside(*this)(driver_.unmap, CUdeviceptr{address}, std::size_t{bytes}));
+  return told(Inside(driver_, nullptr)(driver_.unmap, CUdeviceptr{address}, std::size_t{bytes}));
 }
 Status CudaUpstream::set_access(std::uint64_t address, std::uint64_t bytes) {
-  CUmemAccessDesc const access{.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device_},
-                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  return told(Inside(*this)(driver_.set_access, CUdeviceptr{address}, std::size_t{bytes}, &access, std::size_t{1}));
+  std::array<CUmemAccessDesc, kMostDevices + 1> access;
+  std::size_t count = 0;
+  auto const add = [&](CUdevice device) {
+    access[count++] = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+                       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  };
+  add(device_);
+  std::uint32_t const readers = readers_.load(std::memory_order_acquire);
+  for (CUdevice device = 0; device < CUdevice{kMostDevices}; ++device)
+    if ((readers >> device & 1) != 0) add(device);
+  return told(
+      Inside(driver_, nullptr)(driver_.set_access, CUdeviceptr{address}, std::size_t{bytes}, access.data(), count));
+}
+
+bool CudaUpstream::add_reader(CUdevice device) {
+  if (device < 0 || device >= CUdevice{kMostDevices}) return false;
+  readers_.fetch_or(1u << device, std::memory_order_acq_rel);
+  return true;
+}
+void CudaUpstream::remove_reader(CUdevice device) {
+  if (device >= 0 && device < CUdevice{kMostDevices}) readers_.fetch_and(~(1u << device), std::memory_order_acq_rel);
 }
 
 Status CudaUpstream::allocate_block(std::uint64_t bytes, std::uint64_t* address) {
   CUdeviceptr at = 0;
-  Status const status = told(Inside(*this)(driver_.allocate, &at, std::size_t{bytes}));
+  Status const status = told(Inside(driver_, context())(driver_.allocate, &at, std::size_t{bytes}));
   *address = at;
   return status;
 }
 Status CudaUpstream::free_block(std::uint64_t address) {
-  return told(Inside(*this)(driver_.free, CUdeviceptr{address}));
+  if (context() == nullptr) return Status::Ok;  // it has ended with its context
+  return told(Inside(driver_, context())(driver_.free, CUdeviceptr{address}));
 }
 Status CudaUpstream::memory(DeviceMemory* memory) {
   std::size_t free = 0, total = 0;
-  Status const status = told(Inside(*this)(driver_.memory_info, &free, &total));
+  Status const status = told(Inside(driver_, context())(driver_.memory_info, &free, &total));
   *memory = {.free_bytes = free, .total_bytes = total};
   return status;
 }
 
 Status CudaUpstream::create_event(EventHandle* event) {
-  CUevent made = nullptr;
-  Status const status = told(Inside(*this)(driver_.create_event, &made, unsigned{CU_EVENT_DISABLE_TIMING}));
+  auto* const made = new (std::nothrow) Event;
   *event = static_cast<EventHandle>(reinterpret_cast<std::uint64_t>(made));
-  return status;
+  if (made == nullptr) return Status::OutOfMemory;
+  std::scoped_lock const guard(events_lock_);
+  made->next = events_;
+  events_ = made;
+  return Status::Ok;
 }
 Status CudaUpstream::destroy_event(EventHandle event) {
-  return told(Inside(*this)(driver_.destroy_event, event_of(event)));
+  Event* const gone = &event_of(event);
+  Status const status =
+      gone->event == nullptr ? Status::Ok : told(Inside(driver_, gone->context)(driver_.destroy_event, gone->event));
+  std::scoped_lock const guard(events_lock_);
+  Event** at = &events_;
+  while (*at != gone) at = &(*at)->next;
+  *at = gone->next;
+  delete gone;
+  return status;
+}
+void CudaUpstream::forget_events_of(CUcontext context) {
+  std::scoped_lock const guard(events_lock_);
+  for (Event* e = events_; e != nullptr; e = e->next)
+    if (e->context == context) {
+      e->event = nullptr;
+      e->context = nullptr;
+    }
 }
 // A thread's own default stream cannot be named from another thread. Behind it stands the legacy stream, which waits
 // for all of them.
 Status CudaUpstream::record(EventHandle event, StreamHandle stream) {
-  CUstream const to = stream == kOwnDefaultStream ? nullptr : stream_of(stream);
-  return told(Inside(*this)(driver_.record, event_of(event), to));
+  const CudaStream& to = stream_of(stream);
+  Event& e = event_of(event);
+  Inside const call(driver_, to.context);
+  if (e.context != to.context) {
+    if (e.event != nullptr) Inside(driver_, e.context)(driver_.destroy_event, e.event);
+    e.context = nullptr;
+    e.event = nullptr;
+    Status const status = told(call(driver_.create_event, &e.event, unsigned{CU_EVENT_DISABLE_TIMING}));
+    if (status != Status::Ok) return status;
+    e.context = to.context;
+  }
+  return told(call(driver_.record, e.event, to.own_default ? nullptr : to.stream));
 }
 Status CudaUpstream::query(EventHandle event) {
-  return told(Inside(*this)(driver_.query, event_of(event)));
+  return told(Inside(driver_, event_of(event).context)(driver_.query, event_of(event).event));
 }
 Status CudaUpstream::wait(EventHandle event) {
-  return told(Inside(*this)(driver_.wait, event_of(event)));
+  return told(Inside(driver_, event_of(event).context)(driver_.wait, event_of(event).event));
 }
 Status CudaUpstream::wait_in_stream(StreamHandle stream, EventHandle event) {
-  return told(Inside(*this)(driver_.wait_in_stream, stream_of(stream), event_of(event), 0u));
+  const CudaStream& later = stream_of(stream);
+  return told(Inside(driver_, later.context)(driver_.wait_in_stream, later.stream, event_of(event).event, 0u));
 }
 Status CudaUpstream::synchronize() {
-  return told(Inside(*this)(driver_.synchronize));
+  return told(Inside(driver_, context())(driver_.synchronize));
 }
 
 }  // namespace tidemark::allocator

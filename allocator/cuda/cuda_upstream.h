@@ -2,18 +2,29 @@
 // The allocator's upstream over a CUDA driver: the memory of one context.
 //
 // A thread may call with any context current, or none, and in the middle of a capture: each call makes its context
-// current for itself, lets a capture of this thread go on unharmed, and leaves everything as it was.
+// current for itself, lets a capture of this thread go on unharmed, and leaves everything as it was. Mapped memory
+// belongs to no context: its calls work without one, also when the context has ended.
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "allocator/core/upstream.h"
 #include "allocator/cuda/functions.h"
+#include "base/spin_lock.h"
 
 namespace tidemark::allocator {
 
-// The default stream of whichever thread is asked to wait: each thread has its own. Recorded by any thread.
-inline constexpr StreamHandle kOwnDefaultStream{2};
+// A stream that memory of a context may be used in: of that context, or of another one that can reach it. Its owner
+// keeps it as long as an allocator knows it.
+struct CudaStream {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  bool own_default = false;  // a thread's own default stream: only that thread can name it
+};
+inline StreamHandle handle_of(const CudaStream& stream) {
+  return static_cast<StreamHandle>(reinterpret_cast<std::uint64_t>(&stream));
+}
 
 class CudaUpstream final : public Upstream {
  public:
@@ -42,16 +53,32 @@ class CudaUpstream final : public Upstream {
   // better answer.
   CUresult last_error() const { return last_error_.load(std::memory_order_relaxed); }
 
+  // Another device that may use this memory: counts for what is mapped from now on. For what is there already the
+  // caller asks for set_access again. False: there are too many.
+  bool add_reader(CUdevice device);
+  void remove_reader(CUdevice device);
+  // From now on the memory is that of another context of the same device: the one before has ended.
+  void move_to(CUcontext context) { context_.store(context, std::memory_order_release); }
+  // A context has ended, and its events with it.
+  void forget_events_of(CUcontext context);
+  CUcontext context() const { return context_.load(std::memory_order_acquire); }
+
  private:
-  // The context is current, and no capture of this thread minds, while it lives.
+  // While it lives, the context is current (null: whichever is) and no capture of this thread minds.
   class Inside;
   Status told(CUresult result);
   bool supports_mapping() const;
   CUmemAllocationProp properties() const;
 
+  static constexpr std::size_t kMostDevices = 32;
   DriverFunctions driver_;
-  CUcontext context_;
+  std::atomic<CUcontext> context_;
   CUdevice device_;
+  std::atomic<std::uint32_t> readers_{0};  // by device number
+  struct Event;
+  static Event& event_of(EventHandle event);
+  SpinLock events_lock_;
+  Event* events_ = nullptr;  // all that were made
   bool can_map_ = false;
   std::atomic<CUresult> last_error_{CUDA_SUCCESS};
 };

@@ -4,18 +4,21 @@
 #pragma once
 #include <cuda.h>
 
+#include <cstddef>
+
 namespace tidemark::allocator {
 
-// A function that is null is one that this driver does not have; can_map() is false without those of mapped memory.
+// A function that is null is one that this driver does not have; can_map() is false without those of mapped memory. The
+// types are spelt out where the header's name is a macro for the newest ABI, or an older one, as its reader chooses.
 struct DriverFunctions {
   decltype(&cuCtxGetCurrent) get_current = nullptr;
-  decltype(&cuCtxPushCurrent) push_current = nullptr;
-  decltype(&cuCtxPopCurrent) pop_current = nullptr;
-  decltype(&cuCtxSynchronize) synchronize = nullptr;
+  CUresult (*push_current)(CUcontext) = nullptr;
+  CUresult (*pop_current)(CUcontext*) = nullptr;
+  CUresult (*synchronize)() = nullptr;
   CUresult (*get_attribute)(int*, CUdevice_attribute, CUdevice) = nullptr;
-  decltype(&cuMemGetInfo) memory_info = nullptr;
-  decltype(&cuMemAlloc) allocate = nullptr;
-  decltype(&cuMemFree) free = nullptr;
+  CUresult (*memory_info)(size_t*, size_t*) = nullptr;
+  CUresult (*allocate)(CUdeviceptr*, size_t) = nullptr;
+  CUresult (*free)(CUdeviceptr) = nullptr;
 
   decltype(&cuMemAddressReserve) reserve = nullptr;
   decltype(&cuMemAddressFree) release = nullptr;
@@ -27,11 +30,11 @@ struct DriverFunctions {
   decltype(&cuMemGetAllocationGranularity) granularity = nullptr;
 
   decltype(&cuEventCreate) create_event = nullptr;
-  decltype(&cuEventDestroy) destroy_event = nullptr;
-  decltype(&cuEventRecord) record = nullptr;
+  CUresult (*destroy_event)(CUevent) = nullptr;
+  CUresult (*record)(CUevent, CUstream) = nullptr;
   decltype(&cuEventQuery) query = nullptr;
   decltype(&cuEventSynchronize) wait = nullptr;
-  decltype(&cuStreamWaitEvent) wait_in_stream = nullptr;
+  CUresult (*wait_in_stream)(CUstream, CUevent, unsigned int) = nullptr;
   decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode = nullptr;
 };
 

@@ -97,6 +97,7 @@ Environment environment_for(const Plan& plan, const Libraries& libraries, Enviro
   if (second_door) v.prepend("LD_LIBRARY_PATH", plan.driver_folder);
   v.set_if("TIDEMARK_OUT", plan.out);
   v.set_if("TIDEMARK_MODE", plan.mode);
+  v.set_if("TIDEMARK_FREE", plan.free);
   v.set_if("TIDEMARK_LIMIT", plan.limit);
   v.set_if("TIDEMARK_RING", plan.ring);
   if (plan.stacks) v.set("TIDEMARK_STACKS", "1");

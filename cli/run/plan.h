@@ -13,7 +13,7 @@ struct Plan {
   std::vector<std::string> program;  // with its arguments
   std::string out;                   // the trace's name, absolute, %p and %r in it; empty: the library's default
   std::string profile;               // of the software device; empty: the machine's own
-  std::string memory, mode, limit, ring;
+  std::string memory, mode, free, limit, ring;
   std::optional<bool> dry_run;
   bool stacks = false;
   std::string driver_folder;  // of the second door: where libtidemark-driver.so.1 is; empty: the first door

@@ -10,6 +10,7 @@
 
 #include "interpose/order/order.h"
 #include "interpose/real/driver.h"
+#include "interpose/serve/mode.h"
 
 // Here only their addresses count.
 #define TIDEMARK_HOOKED_NAME(symbol, library, hook) extern "C" __attribute__((visibility("hidden"))) void hook();
@@ -108,6 +109,7 @@ std::span<const Door> doors_of(const char* symbol) {
 }
 
 void* hook_for_symbol(std::span<const Door> doors, void* found) {
+  serve::expect();
   for (Door const& door : doors) {
     if (!holds(door.library, found)) continue;
     if (door.order < 0) return door.hook;
@@ -118,6 +120,7 @@ void* hook_for_symbol(std::span<const Door> doors, void* found) {
 
 void* hook_for_address(const char* plain, void* found, bool per_thread) {
   if (plain == nullptr || found == nullptr || !has_driver()) return found;
+  serve::expect();
   void* hook = found;
   for (Proc const& proc : equal_rows(kProcs, plain, [](const Proc& row) { return row.plain; })) {
     if (proc.order >= 0 && !order::wanted(Library::Driver)) continue;

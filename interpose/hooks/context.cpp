@@ -7,6 +7,7 @@
 #include "interpose/hooks/hook.h"
 #include "interpose/real/primary.h"
 #include "interpose/record/contexts.h"
+#include "interpose/serve/cache.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -69,14 +70,17 @@ CUresult end_primary(CUdevice device, Real real) {
   if (!recording()) return real();
   bool active = false;
   std::uint64_t ticks = 0;
+  CUcontext primary = nullptr;
   shield([&] {
     active = primary_is_active(device);
+    if (active && serve::has_caches()) primary = primary_of(device);
     ticks = now();
   });
   CUresult const result = real();
   if (result != CUDA_SUCCESS || !active) return result;
   shield([&] {
     if (primary_is_active(device)) return;
+    if (primary != nullptr) serve::context_ended(number(primary));
     recorder().context_ended(ticks, [&](const Owned& block) {
       return block.context != 0 && block.device == number(device) && !contexts().is_made(block.context);
     });
@@ -90,6 +94,7 @@ template <class Real>
 CUresult make(CUcontext* out, CUdevice device, Real real) {
   if (ready()) shield([&] { devices().begin_overhead(number(device)); });
   CUresult const result = real();
+  serve::leave_here();
   if (result != CUDA_SUCCESS || !ready()) return result;
   shield([&] {
     MadeContext const made{.overhead_bytes = overhead_of_new(number(device)), .device = number(device)};
@@ -110,8 +115,10 @@ CUresult end(CUcontext context, bool counts, Real real) {
   std::uint64_t ticks = 0;
   shield([&] { ticks = now(); });
   CUresult const result = real();
+  serve::leave_here();  // where it was the current one, another is now
   if (result != CUDA_SUCCESS || (counts && !is_gone(context))) return result;
   shield([&] {
+    if (serve::has_caches()) serve::context_ended(number(context));
     recorder().context_ended(ticks, [&](const Owned& block) { return block.context == number(context); });
     if (auto const made = contexts().ended(number(context))) count_out(made->device, made->overhead_bytes);
   });

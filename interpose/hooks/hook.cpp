@@ -5,6 +5,7 @@
 
 #include "interpose/limit/limit.h"
 #include "interpose/oom/post_mortem.h"
+#include "interpose/serve/serve.h"
 
 namespace tidemark::interpose {
 
@@ -46,6 +47,10 @@ bool may_ask(const Request& request, Place& place, Pass& pass) {
   }
   pass = enter_gate(place.device, request.size_bytes);
   return true;
+}
+
+bool relieved(const Request& request, const Place& place, CUresult result) {
+  return result == CUDA_ERROR_OUT_OF_MEMORY && serve::relieve(place.device, request.size_bytes);
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How hooks are made. A hook has the signature of the function that it stands in for (declared.h), calls that function
-// exactly once with the program's own arguments, and gives back its result untouched. What it learns it tells the
-// recorder, behind the shield.
+// once with the program's own arguments (and once more where it found no memory and a cache has given some back), and
+// gives back its result untouched. What it learns it tells the recorder, behind the shield.
 //
 // While the real function runs no lock is held and nothing of ours is on the stack that would have to be cleaned up:
 // the program may throw, be cancelled or jump through it (but for an allocation under a limit, which holds a pass:
@@ -43,6 +43,8 @@ CUresult undo_physical(const Allocation& made);
 
 // The size of the driver's block that begins at an address; 0 when it does not say.
 std::uint64_t block_bytes(CUdeviceptr block);
+// The driver found no memory: whether what the caches give back is worth a second question.
+bool relieved(const Request& request, const Place& place, CUresult result);
 // A call from a signal handler that interrupted us: counted, not recorded.
 void count_reentered();
 
@@ -60,6 +62,9 @@ CUresult allocate(const Request& request, Real real, Block block) {
     count_reentered();
     return result;
   }
+  bool again = false;
+  shield([&] { again = relieved(request, place, result); });
+  if (again) result = real();
   shield([&] { result = asked(request, place, pass, result, result == CUDA_SUCCESS ? block() : Allocation{}); });
   leave_gate(pass);
   return result;

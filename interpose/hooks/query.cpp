@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much memory there is. Without a limit the answers pass untouched.
 #include <algorithm>
+#include <limits>
 
 #include "interpose/hooks/hook.h"
 #include "interpose/limit/limit.h"
+#include "interpose/serve/cache.h"
+#include "interpose/serve/serve.h"
 
 using namespace tidemark::interpose;
 
@@ -11,6 +14,10 @@ namespace {
 
 bool is_limited() {
   return ready() && limit_bytes() != 0;
+}
+// What is cached counts as free: whoever asks the driver for it gets it.
+bool is_corrected() {
+  return is_limited() || (serve::has_caches() && recording());
 }
 
 // What the current device's capacity looks like. Some clients ask for one of the two, or with no pointer at all.
@@ -20,9 +27,11 @@ void correct(Bytes* free, Bytes* total) {
   Place const place = current_place();
   if (call(&Driver::cuMemGetInfo_v2, &free_bytes, &total_bytes) != CUDA_SUCCESS || place.context == 0) return;
   devices().meet(place.device);
-  Capacity const seen =
-      limited({.free_bytes = free_bytes, .total_bytes = total_bytes}, devices().measure(place.device));
-  if (free != nullptr) *free = static_cast<Bytes>(std::min<std::uint64_t>(*free, seen.free_bytes));
+  std::uint64_t const cached = serve::returnable_bytes(place.device);
+  Capacity const real{.free_bytes = free_bytes + cached, .total_bytes = total_bytes};
+  Capacity const seen = limit_bytes() == 0 ? real : limited(real, devices().measure(place.device) - cached);
+  constexpr std::uint64_t kMost = std::numeric_limits<Bytes>::max();
+  if (free != nullptr) *free = static_cast<Bytes>(std::min(kMost, seen.free_bytes));
   if (total != nullptr) *total = static_cast<Bytes>(std::min<std::uint64_t>(*total, seen.total_bytes));
 }
 
@@ -30,7 +39,7 @@ void correct(Bytes* free, Bytes* total) {
 
 TIDEMARK_HOOK(cuMemGetInfo_v2)(size_t* free, size_t* total) {
   CUresult const result = call(&Driver::cuMemGetInfo_v2, free, total);
-  if (result == CUDA_SUCCESS && is_limited()) shield([&] { correct(free, total); });
+  if (result == CUDA_SUCCESS && is_corrected()) shield([&] { correct(free, total); });
   return result;
 }
 
@@ -44,7 +53,7 @@ TIDEMARK_HOOK(cuDeviceTotalMem_v2)(size_t* bytes, CUdevice device) {
 // is told.
 TIDEMARK_HOOK(cuMemGetInfo)(unsigned int* free, unsigned int* total) {
   CUresult const result = call(&Driver::cuMemGetInfo, free, total);
-  if (result == CUDA_SUCCESS && is_limited()) shield([&] { correct(free, total); });
+  if (result == CUDA_SUCCESS && is_corrected()) shield([&] { correct(free, total); });
   return result;
 }
 

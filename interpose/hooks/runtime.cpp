@@ -12,6 +12,7 @@
 #include "interpose/limit/limit.h"
 #include "interpose/real/runtime.h"
 #include "interpose/record/thread.h"
+#include "interpose/serve/serve.h"
 
 using namespace tidemark::interpose;
 
@@ -45,7 +46,56 @@ cudaError_t named(RuntimeFunction& function, P... arguments) {
   }                                                    \
   static_assert(std::is_same_v<decltype(tidemark_hook13_##name), decltype(::like)>)
 
-TIDEMARK_NAMED(cudaMalloc, cudaMalloc, (void** out, size_t bytes), out, bytes);
+// A hit is served here, without the runtime. What is not, it asks of the driver, and there the search is not repeated;
+// so errors are set by the runtime itself, as always.
+namespace {
+
+constinit RuntimeFunction real_cudaMalloc("cudaMalloc"), real_cudaFree("cudaFree");
+constinit RuntimeFunction real_cudaPeekAtLastError("cudaPeekAtLastError");
+
+// An error that stays is told by every call, and the runtime knows it first.
+template <int major>
+bool is_well() {
+  auto const peek = real_cudaPeekAtLastError.get<cudaError_t (*)()>(major);
+  return peek != nullptr && !serve::is_sticky(static_cast<CUresult>(peek()));
+}
+
+template <int major>
+cudaError_t allocate(void** out, size_t bytes) {
+  bool const may = serve::is_current() && is_well<major>();
+  if (may && serve::allocate(reinterpret_cast<CUdeviceptr*>(out), bytes)) return cudaSuccess;
+  Thread& thread = this_thread();
+  thread.not_served = may;
+  cudaError_t const result = named<major>(real_cudaMalloc, out, bytes);
+  thread.not_served = false;
+  return result;
+}
+
+template <int major>
+cudaError_t release(void* block) {
+  CUresult result = CUDA_SUCCESS;
+  if (serve::is_current() && is_well<major>() && serve::free(reinterpret_cast<CUdeviceptr>(block), &result) &&
+      result == CUDA_SUCCESS)
+    return cudaSuccess;
+  auto const real = real_cudaFree.get<cudaError_t (*)(void*)>(major);
+  return real == nullptr ? cudaErrorNotSupported : real(block);
+}
+
+}  // namespace
+
+TIDEMARK_RUNTIME_EXPORT(12, cudaMalloc)(void** out, size_t bytes) {
+  return allocate<12>(out, bytes);
+}
+TIDEMARK_RUNTIME_EXPORT(13, cudaMalloc)(void** out, size_t bytes) {
+  return allocate<13>(out, bytes);
+}
+TIDEMARK_RUNTIME_EXPORT(12, cudaFree)(void* block) {
+  return release<12>(block);
+}
+TIDEMARK_RUNTIME_EXPORT(13, cudaFree)(void* block) {
+  return release<13>(block);
+}
+
 TIDEMARK_NAMED(cudaMallocPitch, cudaMallocPitch, (void** out, size_t* pitch, size_t width, size_t height), out, pitch,
                width, height);
 TIDEMARK_NAMED(cudaMalloc3D, cudaMalloc3D, (cudaPitchedPtr * out, cudaExtent extent), out, extent);

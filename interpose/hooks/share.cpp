@@ -6,6 +6,8 @@
 
 #include "interpose/hooks/array_size.h"
 #include "interpose/hooks/hook.h"
+#include "interpose/serve/mode.h"
+#include "interpose/serve/serve.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -31,7 +33,12 @@ using namespace tidemark::interpose;
 using tidemark::trace::Class;
 using tidemark::trace::Space;
 
+// A handle stands for a whole block of the driver's, which a served one is not.
 TIDEMARK_HOOK(cuIpcGetMemHandle)(CUipcMemHandle* out, CUdeviceptr block) {
+  if (serve::is_ours(block)) {
+    shield([] { serve::stop("memory is to be shared with another process (--mode observe shares all of it)"); });
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   return hands_out("cuIpcGetMemHandle", call(&Driver::cuIpcGetMemHandle, out, block));
 }
 TIDEMARK_HOOK(cuMemExportToShareableHandle)

@@ -4,6 +4,8 @@
 #include "interpose/hooks/graph_memory.h"
 #include "interpose/hooks/hook.h"
 #include "interpose/record/pools.h"
+#include "interpose/serve/pools.h"
+#include "interpose/serve/serve.h"
 
 using namespace tidemark::interpose;
 using tidemark::trace::Class;
@@ -37,6 +39,9 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
     expect_graph_memory();
     return real();
   }
+  if (pool == nullptr && serve::default_pool_is_served() &&
+      serve::allocate_ordered(out, bytes, order::stream_of(stream, ask == kPerThread)))
+    return CUDA_SUCCESS;
   int where = -1;
   if (ready()) shield([&] { where = pool != nullptr ? pools().device_of(number(pool)) : device_of_stream(stream); });
   return allocate({.call = name,
@@ -52,6 +57,8 @@ CUresult allocate_ordered(const char* name, IsCapturing ask, CUdeviceptr* out, s
 template <class Real>
 CUresult release_ordered(IsCapturing ask, CUdeviceptr block, CUstream stream, Real real) {
   if (capturing(ask, stream)) return real();
+  CUresult result = CUDA_SUCCESS;
+  if (serve::free_ordered(block, order::stream_of(stream, ask == kPerThread), &result)) return result;
   devices().expect_moves();  // whatever it is that is freed, it may be gone later than now
   return release(Space::Memory, block, stream, real);
 }
@@ -96,11 +103,42 @@ TIDEMARK_HOOK(cuMemPoolCreate)(CUmemoryPool* out, const CUmemPoolProps* properti
 }
 // A pool gives back what it holds and no block is in.
 TIDEMARK_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, size_t keep_bytes) {
+  serve::trim_pool(pool, keep_bytes);
   return sampled(call(&Driver::cuMemPoolTrimTo, pool, keep_bytes));
 }
+// Where it was a device's current one, the default pool is that again.
 TIDEMARK_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) {
   if (ready()) shield([&] { pools().ended(number(pool)); });
-  return sampled(call(&Driver::cuMemPoolDestroy, pool));
+  CUresult const result = sampled(call(&Driver::cuMemPoolDestroy, pool));
+  if (result == CUDA_SUCCESS) shield([] { serve::pools_changed(); });
+  return result;
+}
+TIDEMARK_HOOK(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool pool) {
+  CUresult const result = call(&Driver::cuDeviceSetMemPool, device, pool);
+  if (result == CUDA_SUCCESS && ready()) shield([] { serve::pools_changed(); });
+  return result;
+}
+TIDEMARK_HOOK(cuMemSetMemPool)(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  CUresult const result = call(&Driver::cuMemSetMemPool, location, type, pool);
+  if (result == CUDA_SUCCESS && ready()) shield([] { serve::pools_changed(); });
+  return result;
+}
+// Served blocks cannot follow what is set for peers: from here on the pool is the driver's alone.
+TIDEMARK_HOOK(cuMemPoolSetAccess)(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
+  CUresult const result = call(&Driver::cuMemPoolSetAccess, pool, access, count);
+  if (result == CUDA_SUCCESS && ready()) shield([&] { serve::pool_is_special(pool); });
+  return result;
+}
+
+TIDEMARK_HOOK(cuMemPoolGetAttribute)(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  CUresult const result = call(&Driver::cuMemPoolGetAttribute, pool, attribute, value);
+  if (result == CUDA_SUCCESS && recording()) shield([&] { serve::correct_attribute(pool, attribute, value); });
+  return result;
+}
+TIDEMARK_HOOK(cuMemPoolSetAttribute)(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  CUresult const result = call(&Driver::cuMemPoolSetAttribute, pool, attribute, value);
+  if (result == CUDA_SUCCESS && recording()) shield([&] { serve::reset_attribute(pool, attribute); });
+  return result;
 }
 
 TIDEMARK_HOOK(cuMemPoolImportPointer)(CUdeviceptr* out, CUmemoryPool pool, CUmemPoolPtrExportData* data) {

@@ -6,6 +6,7 @@
 #include "base/reserved.h"
 #include "interpose/hooks/hook.h"
 #include "interpose/hooks/physical.h"
+#include "interpose/serve/serve.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -85,7 +86,10 @@ TIDEMARK_HOOK(cuMemAddressReserve)
   return result;
 }
 
+// What the allocator has reserved and mapped for itself is nothing that a program could take apart: to it these are
+// blocks of cudaMalloc's, of which these functions know nothing.
 TIDEMARK_HOOK(cuMemAddressFree)(CUdeviceptr begin, size_t bytes) {
+  if (serve::is_ours(begin)) return CUDA_ERROR_INVALID_VALUE;
   return release(Space::Reservation, begin, nullptr, [&] { return call(&Driver::cuMemAddressFree, begin, bytes); });
 }
 
@@ -115,6 +119,7 @@ TIDEMARK_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) {
 }
 
 TIDEMARK_HOOK(cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle* out, void* address) {
+  if (serve::is_ours(reinterpret_cast<std::uint64_t>(address))) return CUDA_ERROR_INVALID_VALUE;
   CUresult const result = call(&Driver::cuMemRetainAllocationHandle, out, address);
   if (result == CUDA_SUCCESS && ready()) shield([&] { add_hold(*out, Holder::Handle); });
   return result;
@@ -141,7 +146,13 @@ TIDEMARK_HOOK(cuMemMap)
   return result;
 }
 
+TIDEMARK_HOOK(cuMemSetAccess)(CUdeviceptr begin, size_t bytes, const CUmemAccessDesc* access, size_t count) {
+  if (serve::is_ours(begin)) return CUDA_ERROR_INVALID_VALUE;
+  return call(&Driver::cuMemSetAccess, begin, bytes, access, count);
+}
+
 TIDEMARK_HOOK(cuMemUnmap)(CUdeviceptr begin, size_t bytes) {
+  if (serve::is_ours(begin)) return CUDA_ERROR_INVALID_VALUE;
   if (!ready()) return call(&Driver::cuMemUnmap, begin, bytes);
   Unmapping mappings;
   shield([&] { mappings.begin(begin, bytes); });

@@ -3,6 +3,7 @@
 // given: pools give back what is free when somebody waits, a prefetch takes memory of the device that it goes to.
 #include "interpose/hooks/hook.h"
 #include "interpose/order/order.h"
+#include "interpose/serve/cache.h"
 
 using namespace tidemark::interpose;
 
@@ -31,7 +32,11 @@ template <class Real>
 CUresult moving(const order::Entry& which, CUstream stream, Real real) {
   order::tell(which, reinterpret_cast<std::uint64_t>(stream));
   CUresult const result = real();
-  if (result == CUDA_SUCCESS && recording()) shield([] { devices().sample_moved(); });
+  if (!recording()) return result;
+  if (result == CUDA_SUCCESS)
+    shield([] { devices().sample_moved(); });
+  else if (serve::has_caches())
+    shield([&] { serve::saw_result(result); });
   return result;
 }
 

@@ -30,6 +30,7 @@ constexpr std::size_t kDoorBytes = 32;  // as order.S lays them out
 constinit std::array<std::atomic<void*>, kCount> reals{};
 constinit std::atomic<Listener> the_listener{nullptr};
 constinit std::atomic<Layers> the_layers{Layers::Driver};
+constinit std::atomic<Guard> the_guard{nullptr};
 constinit std::atomic<std::uint64_t> untold{0};
 constinit std::atomic<const char*> unknown{nullptr};
 constinit SpinLock changing;  // where doors lead
@@ -47,16 +48,23 @@ int missing() {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+int refuse() {
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+bool is_refused(const Entry& entry, const Arguments& arguments) {
+  if (entry.library != Library::Driver || (entry.work != Work::Copy && entry.work != Work::Fill)) return false;
+  Guard const guard = the_guard.load(std::memory_order_acquire);
+  return guard != nullptr && !guard(entry, arguments);
+}
+
 // Work without a stream goes to the default one; the rest concerns none.
 bool goes_to_default_stream(Work work) {
   return work == Work::Launch || work == Work::Copy || work == Work::Fill || work == Work::Interop;
 }
 
 Stream stream_of(const Entry& entry, std::uint64_t handle) {
-  // The numbers behind CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, the same in both libraries.
-  if (handle == 1 || (handle == 0 && !entry.per_thread)) return {.kind = Stream::Kind::Legacy};
-  if (handle == 2 || handle == 0) return {.kind = Stream::Kind::PerThread};
-  return {.kind = Stream::Kind::Handle, .handle = handle};
+  return order::stream_of(reinterpret_cast<const void*>(handle), entry.per_thread);
 }
 
 void tell(const Entry& entry, const Arguments& arguments, Listener listener) {
@@ -117,6 +125,14 @@ void open(std::size_t number) {
 
 }  // namespace
 
+Stream stream_of(const void* handle, bool per_thread) {
+  auto const number = reinterpret_cast<std::uint64_t>(handle);
+  // The numbers behind CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, the same in both libraries.
+  if (number == 1 || (number == 0 && !per_thread)) return {.kind = Stream::Kind::Legacy};
+  if (number == 2 || number == 0) return {.kind = Stream::Kind::PerThread};
+  return {.kind = Stream::Kind::Handle, .handle = number};
+}
+
 void listen(Listener listener, Layers layers) {
   std::scoped_lock const guard(changing);
   the_layers.store(layers, std::memory_order_relaxed);
@@ -125,6 +141,10 @@ void listen(Listener listener, Layers layers) {
     void* const target = heard_by(kEntries[i].library) != nullptr ? nullptr : reals[i].load(std::memory_order_acquire);
     tidemark_order_targets[i].store(target, std::memory_order_release);
   }
+}
+
+void set_guard(Guard guard) {
+  the_guard.store(guard, std::memory_order_release);
 }
 
 bool wanted(Library library) {
@@ -168,8 +188,13 @@ extern "C" __attribute__((visibility("hidden"))) void* tidemark_order_enter(std:
   using namespace order;
   Entry const& entry = kEntries[number];
   if (Listener const listener = heard_by(entry.library)) {
-    if (!shield([&] { tell(entry, *arguments, listener); })) untold.fetch_add(1);
-    return resolve(number);
+    bool refused = false;
+    bool const told = shield([&] {
+      refused = is_refused(entry, *arguments);
+      if (!refused) tell(entry, *arguments, listener);
+    });
+    if (!told) untold.fetch_add(1);
+    return refused ? reinterpret_cast<void*>(&refuse) : resolve(number);
   }
   void* const real = resolve(number);
   shield([&] { open(number); });

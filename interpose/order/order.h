@@ -60,6 +60,9 @@ struct Stream {
   bool operator==(const Stream&) const = default;
 };
 
+// The stream that a call of the driver means; `per_thread`: it is a twin for which 0 means the thread's own.
+Stream stream_of(const void* handle, bool per_thread);
+
 // Told once for each stream that a call names.
 struct Submission {
   const Entry& entry;
@@ -68,6 +71,10 @@ struct Submission {
 };
 
 using Listener = void (*)(const Submission&);
+// Whether a copy or a fill may go to the driver at all. Asked where somebody listens, before he is told; what is
+// refused is an invalid value to the program.
+using Guard = bool (*)(const Entry&, const Arguments&);
+void set_guard(Guard guard);
 enum class Layers : std::uint8_t { Driver, DriverAndRuntime };
 
 // One at a time; null for nobody. A call under way on another thread may still be told to the one before.

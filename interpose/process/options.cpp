@@ -2,6 +2,8 @@
 #include "interpose/process/options.h"
 
 #include <array>
+#include <initializer_list>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/env.h"
@@ -9,18 +11,29 @@
 namespace tidemark::interpose {
 namespace {
 
-Result<trace::Mode> read_mode() {
-  std::string const text = env_text("TIDEMARK_MODE").value_or("auto");
-  if (text == "auto" || text == "observe") return trace::Mode::Observe;
-  return Error{Errc::InvalidArgument, "TIDEMARK_MODE: not a mode: '" + text + "'", "write auto or observe"};
+template <class Choice>
+Result<Choice> read_choice(const char* name, std::initializer_list<std::pair<const char*, Choice>> choices) {
+  std::string const text = env_text(name).value_or(choices.begin()->first);
+  std::string all;
+  for (auto const& [word, choice] : choices) {
+    if (text == word) return choice;
+    all += std::string(all.empty() ? "write " : ", ") + word;
+  }
+  return Error{Errc::InvalidArgument, std::string(name) + ": not a choice: '" + text + "'", all};
+}
+
+Result<ModeChoice> read_mode() {
+  return read_choice<ModeChoice>(
+      "TIDEMARK_MODE", {{"auto", ModeChoice::Auto}, {"cache", ModeChoice::Cache}, {"observe", ModeChoice::Observe}});
+}
+
+Result<FreeChoice> read_free() {
+  return read_choice<FreeChoice>(
+      "TIDEMARK_FREE", {{"auto", FreeChoice::Auto}, {"strict", FreeChoice::Strict}, {"lazy", FreeChoice::Lazy}});
 }
 
 Result<CuptiUse> read_cupti() {
-  std::string const text = env_text("TIDEMARK_CUPTI").value_or("0");
-  if (text == "0") return CuptiUse::Off;
-  if (text == "1") return CuptiUse::On;
-  if (text == "auto") return CuptiUse::Auto;
-  return Error{Errc::InvalidArgument, "TIDEMARK_CUPTI: not a choice: '" + text + "'", "write 1, 0 or auto"};
+  return read_choice<CuptiUse>("TIDEMARK_CUPTI", {{"0", CuptiUse::Off}, {"1", CuptiUse::On}, {"auto", CuptiUse::Auto}});
 }
 
 // What the usual launchers call a process's number among its siblings.
@@ -45,6 +58,7 @@ Result<Options> Options::from_environment() {
   options.run = env_text("TIDEMARK_RUN").value_or("");
   options.list = env_text("TIDEMARK_RUN_LIST").value_or("");
   TIDEMARK_TRY(options.mode, read_mode());
+  TIDEMARK_TRY(options.free, read_free());
   TIDEMARK_TRY(Bytes const limit, env_bytes("TIDEMARK_LIMIT", {}));
   TIDEMARK_TRY(options.ring_bytes, read_ring());
   TIDEMARK_TRY(options.cupti, read_cupti());
@@ -54,12 +68,17 @@ Result<Options> Options::from_environment() {
   return options;
 }
 
+ModeChoice mode_in_environment() {
+  auto const mode = read_mode();
+  return mode.ok() ? *mode : ModeChoice::Observe;
+}
+
 std::span<const std::string_view> known_variables() {
   // The last ones are of the build and of its tests, whose programs are recorded too.
-  static constexpr std::array<std::string_view, 14> kKnown{
-      "TIDEMARK_OUT",  "TIDEMARK_MODE",       "TIDEMARK_LIMIT",  "TIDEMARK_STACKS",   "TIDEMARK_RING",
-      "TIDEMARK_NVTX", "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",  "TIDEMARK_RUN",      "TIDEMARK_RUN_LIST",
-      "TIDEMARK_JOBS", "TIDEMARK_SUMMARY",    "TIDEMARK_TESTED", "TIDEMARK_CUDA_ROOT"};
+  static constexpr std::array<std::string_view, 15> kKnown{
+      "TIDEMARK_OUT",      "TIDEMARK_MODE", "TIDEMARK_FREE",       "TIDEMARK_LIMIT",  "TIDEMARK_STACKS",
+      "TIDEMARK_RING",     "TIDEMARK_NVTX", "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",  "TIDEMARK_RUN",
+      "TIDEMARK_RUN_LIST", "TIDEMARK_JOBS", "TIDEMARK_SUMMARY",    "TIDEMARK_TESTED", "TIDEMARK_CUDA_ROOT"};
   return kKnown;
 }
 

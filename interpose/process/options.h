@@ -15,9 +15,15 @@ namespace tidemark::interpose {
 // where nobody else seems to want it.
 enum class CuptiUse : std::uint8_t { Off, On, Auto };
 
+// Auto: cache, and observe where somebody else caches or memory is shared with other processes.
+enum class ModeChoice : std::uint8_t { Auto, Cache, Observe };
+// Whether a free waits for the device, as the driver's does. Auto: while the host could see the difference.
+enum class FreeChoice : std::uint8_t { Auto, Strict, Lazy };
+
 struct Options {
   std::string out = "tidemark-%p.tide";
-  trace::Mode mode = trace::Mode::Observe;
+  ModeChoice mode = ModeChoice::Auto;
+  FreeChoice free = FreeChoice::Auto;
   std::uint64_t limit_bytes = 0;  // 0: the card's own
   std::uint64_t ring_bytes = 0;   // 0: everything is kept
   bool stacks = false;
@@ -28,6 +34,8 @@ struct Options {
 
   static Result<Options> from_environment();
 };
+// What the environment asks for before anything else is read; Observe where that cannot be read.
+ModeChoice mode_in_environment();
 
 // TIDEMARK_… that mean something to somebody. One that is misspelt would be a setting that silently is not there.
 std::span<const std::string_view> known_variables();

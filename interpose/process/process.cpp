@@ -12,6 +12,8 @@
 #include "interpose/process/facts.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/recorder.h"
+#include "interpose/serve/mode.h"
+#include "interpose/serve/serve.h"
 #include "interpose/stack/stacks.h"
 #include "interpose/watch/cupti.h"
 #include "interpose/watch/sampler.h"
@@ -27,6 +29,7 @@ void at_exit() {
   stop_sampler();
   stop_cupti();
   shield([] {
+    serve::write_statistics();
     trace::File& file = recorder().file();
     trace::Totals const totals = file.header().totals;
     file.close(trace::FileState::Closed);
@@ -69,10 +72,14 @@ bool start() {
     return false;
   }
   the_options = new Options(*std::move(options));
-  if (auto begun = recorder().start(*the_options); !begun.ok()) {
+  serve::expect();
+  serve::Decision const decision = serve::decide(the_options->mode);
+  if (auto begun = recorder().start(*the_options, decision.mode); !begun.ok()) {
     say_error(begun.error());
     return false;
   }
+  if (!decision.why.empty()) recorder().names().fact("mode.observe", decision.why);
+  serve::detail::serving.store(decision.mode == trace::Mode::Cache, std::memory_order_release);
   write_process_facts(recorder().names(), *the_options);
   tell_launcher(the_options->list, recorder().file().path(), recorder().file().wanted_path());
   return true;

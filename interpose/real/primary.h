@@ -19,6 +19,14 @@ void with_context(CUcontext context, F f) {
   call(&Driver::cuCtxPopCurrent_v2, &context);
 }
 
+// Its handle. Only for one that is active.
+inline CUcontext primary_of(CUdevice device) {
+  CUcontext primary = nullptr;
+  if (call(&Driver::cuDevicePrimaryCtxRetain, &primary, device) != CUDA_SUCCESS) return nullptr;
+  call(&Driver::cuDevicePrimaryCtxRelease_v2, device);
+  return primary;
+}
+
 // Calls f with it current. Only for one that is active: otherwise it would be made for the question.
 template <class F>
 void with_primary(CUdevice device, F f) {

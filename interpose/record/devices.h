@@ -40,6 +40,7 @@ class Devices {
     if (moves) sample_all();
     return moves;
   }
+  void sample_all();
   // There is memory of a pool, or managed memory: from here on those calls matter.
   void expect_moves() { moves_.store(true, std::memory_order_relaxed); }
   // The same, at once and whatever it costs: what this process has taken there by now. Where the driver cannot be asked
@@ -91,7 +92,6 @@ class Devices {
   Use ask_current();
   template <class Ask>
   void catch_up(std::uint8_t device, Ask ask);
-  void sample_all();
   void note_cost(std::uint64_t begin_ticks, std::uint64_t end_ticks);
   std::uint64_t outliving_bytes(std::uint8_t device) const;
   void seen(std::uint8_t device, const Use& use);

@@ -35,6 +35,7 @@ void raise(Counter& field, Counter to) {
 
 trace::Live live_of(std::uint64_t address, const Owned& block) {
   return {.block_class = static_cast<std::uint64_t>(block.block_class),
+          .generation = block.generation,
           .phase = static_cast<std::uint64_t>(block.phase),
           .kind = static_cast<std::uint64_t>(block.kind),
           .device = block.device,
@@ -47,6 +48,11 @@ trace::Live live_of(std::uint64_t address, const Owned& block) {
           .name = block.name,
           .stream = block.stream,
           .parent = block.parent};
+}
+
+bool is_host_visible(trace::Class block_class) {
+  return block_class == trace::Class::Pinned || block_class == trace::Class::Registered ||
+         block_class == trace::Class::Managed;
 }
 
 // A mapping lies where its physical block does.
@@ -80,11 +86,10 @@ void ListedBlocks::list(trace::CheckpointWriter& to) {
 }
 
 // A name that is taken belongs to another process of the same launch, or to an earlier run.
-Result<void> Recorder::create_file(const Options& options) {
+Result<void> Recorder::create_file(const Options& options, trace::Mode mode) {
   auto const pid = static_cast<std::uint32_t>(getpid());
   auto const create = [&](const std::string& path) {
-    return file_.create(
-        {.path = path, .mode = options.mode, .ring_bytes = options.ring_bytes, .live_blocks = &listed_});
+    return file_.create({.path = path, .mode = mode, .ring_bytes = options.ring_bytes, .live_blocks = &listed_});
   };
   std::string const path = expand_path(options.out, pid);
   Result<void> created = create(path);
@@ -96,8 +101,8 @@ Result<void> Recorder::create_file(const Options& options) {
   return created;
 }
 
-Result<void> Recorder::start(const Options& options) {
-  if (auto created = create_file(options); !created.ok()) return created;
+Result<void> Recorder::start(const Options& options, trace::Mode mode) {
+  if (auto created = create_file(options, mode); !created.ok()) return created;
   if (!names_.start(file_) || !lanes_.start(file_))
     return Error{Errc::OutOfMemory, "no memory for the trace's tables", ""};
   if (options.stacks) start_stacks(file_, names_);
@@ -132,6 +137,7 @@ trace::Lane* Recorder::lane() {
 void Recorder::count_in(const Owned& block) {
   trace::Totals& totals = file_.header().totals;
   add(totals.allocations, 1);
+  if (is_host_visible(block.block_class)) host_visible_.fetch_add(1, std::memory_order_relaxed);
   if (!trace::on_device(block.block_class)) return;
   std::uint64_t const live = round_up(block.size_bytes, kLiveStep);
   devices().count_live(block.device, live);
@@ -146,6 +152,7 @@ void Recorder::count_in(const Owned& block) {
 void Recorder::count_out(const Owned& block) {
   trace::Totals& totals = file_.header().totals;
   add(totals.frees, 1);
+  if (is_host_visible(block.block_class)) host_visible_.fetch_sub(1, std::memory_order_relaxed);
   if (!trace::on_device(block.block_class)) return;
   std::uint64_t const live = round_up(block.size_bytes, kLiveStep);
   devices().count_live(block.device, 0 - live);
@@ -159,7 +166,8 @@ void Recorder::allocated(const Allocation& a) {
               .parent = a.parent,
               .block_class = a.block_class,
               .device = a.device,
-              .is_handle = a.is_handle};
+              .is_handle = a.is_handle,
+              .generation = a.generation};
   trace::Lane* const to = lane();
   if (to != nullptr) {
     // What the record will say: a ring's sums and what is said of the block later must agree.
@@ -181,7 +189,11 @@ void Recorder::allocated(const Allocation& a) {
   to->device(a.device);
   to->stream(block.stream);
   to->stack(block.stack);
-  to->alloc_at({.address = a.address, .size_bytes = a.size_bytes, .block_class = a.block_class, .parent = a.parent},
+  to->alloc_at({.address = a.address,
+                .size_bytes = a.size_bytes,
+                .block_class = a.block_class,
+                .generation = a.generation,
+                .parent = a.parent},
                block.ticks);
 }
 
@@ -208,7 +220,7 @@ Leaving Recorder::leave(trace::Space space, std::uint64_t address) {
 
 void Recorder::record_free(trace::Lane& to, std::uint64_t address, const Owned& block, std::uint64_t ticks) {
   to.device(block.device);
-  to.free_at({.address = address, .block_class = block.block_class}, ticks);
+  to.free_at({.address = address, .block_class = block.block_class, .generation = block.generation}, ticks);
 }
 
 void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
@@ -278,6 +290,7 @@ void Recorder::tag(std::uint64_t address, trace::Kind kind, std::string_view nam
                .path = before->path,
                .name = id,
                .step = before->step,
+               .generation = before->generation,
                .phase = static_cast<std::uint64_t>(before->phase),
                .device = before->device});
 }

@@ -28,9 +28,10 @@ struct Allocation {
   trace::Class block_class = trace::Class::Device;
   std::uint8_t device = 0;
   std::uint64_t context = 0;
-  std::uint64_t stream = 0;  // a handle; 0 for none
-  std::uint64_t parent = 0;  // the block that this one is a view of
-  bool is_handle = false;    // `address` is a number of the driver's
+  std::uint64_t stream = 0;     // a handle; 0 for none
+  std::uint64_t parent = 0;     // the block that this one is a view of
+  bool is_handle = false;       // `address` is a number of the driver's
+  std::uint8_t generation = 0;  // of a served block
 };
 
 // A block on its way out: taken from the account before the real call, put back if that fails.
@@ -56,7 +57,7 @@ class Recorder {
   constexpr Recorder() = default;
 
   // Once. The file's directory entry is all that a failure leaves behind.
-  Result<void> start(const Options& options);
+  Result<void> start(const Options& options, trace::Mode mode);
 
   void allocated(const Allocation& a);
   Leaving leave(trace::Space space, std::uint64_t address);
@@ -89,6 +90,9 @@ class Recorder {
   void kernel(const trace::Kernel& kernel, std::uint64_t start_ticks);
   void count_loss(trace::Loss why) { file_.count_loss(why); }
 
+  // Live blocks of memory that the host sees while the device works: pinned, registered, managed.
+  std::uint64_t host_visible_blocks() const { return host_visible_.load(std::memory_order_relaxed); }
+
   trace::Dictionary& names() { return names_; }
   trace::File& file() { return file_; }
   Registry& registry() { return registry_; }
@@ -101,7 +105,7 @@ class Recorder {
   void passed_by(std::uint64_t address, const Owned& block, std::uint64_t ticks);
   void end_blocks(std::uint64_t ticks, bool (*belongs)(const Owned&, void*), void* data);
   void record_free(trace::Lane& lane, std::uint64_t address, const Owned& block, std::uint64_t ticks);
-  Result<void> create_file(const Options& options);
+  Result<void> create_file(const Options& options, trace::Mode mode);
 
   trace::File file_;
   trace::Dictionary names_;
@@ -109,6 +113,7 @@ class Recorder {
   Registry registry_;
   ListedBlocks listed_{registry_};
   std::atomic<std::uint64_t> step_{trace::kNoStep};
+  std::atomic<std::uint64_t> host_visible_{0};
 };
 
 Recorder& recorder();

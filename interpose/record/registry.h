@@ -31,7 +31,8 @@ struct Owned {
   std::uint8_t device = 0;
   trace::Phase phase = trace::Phase::Other;
   trace::Kind kind = trace::Kind::Other;
-  bool is_handle = false;  // what stands for its address is a number of the driver's
+  bool is_handle = false;       // what stands for its address is a number of the driver's
+  std::uint8_t generation = 0;  // which owner of its address, where the allocator served it; 0: it is the driver's own
 };
 
 class Registry {

@@ -15,13 +15,31 @@ namespace tidemark::interpose {
 
 class Marks;
 
+namespace serve {
+struct Cache;
+struct KnownStream;
+// Where this thread's calls take effect, as far as it is known; `epoch` 0: not.
+struct Here {
+  std::uint64_t epoch = 0;
+  std::uint64_t context = 0;
+  std::uint32_t context_number = 0;
+  Cache* cache = nullptr;
+  // The stream that was used last, and how it was called.
+  KnownStream* stream = nullptr;
+  std::uint64_t called = 0;
+  KnownStream* submitting = nullptr;  // the call is on its way to the driver, or was when it was last heard of
+};
+}  // namespace serve
+
 struct Thread {
   bool inside = false;          // in our own code: whoever comes again, came by a signal
   bool at_gate = false;         // holds a pass of the limit's gate
+  bool not_served = false;      // what is asked for now was looked for already
   const char* call = nullptr;   // the runtime function on whose behalf the driver is being called
   trace::Lane* lane = nullptr;  // null: none yet, or given back
   Marks* marks = nullptr;       // null: nothing was ever marked
   Window window;                // of the stack, as far as it is known
+  serve::Here here;
 };
 
 namespace detail {

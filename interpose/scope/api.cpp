@@ -7,6 +7,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/scope/marks.h"
 #include "interpose/scope/nvtx_ranges.h"
+#include "interpose/serve/serve.h"
 
 using namespace tidemark;
 using namespace tidemark::interpose;
@@ -67,5 +68,6 @@ TIDEMARK_API void tidemark_tag(const void* block, int kind, const char* name) {
   });
 }
 
-// Observing, nothing is cached.
-TIDEMARK_API void tidemark_empty_cache(void) {}
+TIDEMARK_API void tidemark_empty_cache(void) {
+  shield([] { serve::empty_caches(); });
+}

@@ -230,6 +230,7 @@ void settle_pools(Driver& driver) {
 namespace {
 std::uint64_t g_allocation_calls = 0;
 std::uint64_t g_launch_calls = 0;
+std::uint64_t g_event_questions = 0;
 }  // namespace
 
 bool fault_oom(Driver& driver, std::uint64_t bytes) {
@@ -249,6 +250,13 @@ CUresult fault_launch(Driver& driver) {
     if (f.kind == Fault::Kind::EccAt) return CUDA_ERROR_ECC_UNCORRECTABLE;
   }
   return CUDA_SUCCESS;
+}
+
+bool fault_early(Driver& driver) {
+  ++g_event_questions;
+  for (Fault const& f : driver.config.faults)
+    if (f.kind == Fault::Kind::EarlyFrom && g_event_questions >= f.value) return true;
+  return false;
 }
 
 void fault_slow(Driver& driver, SlowCall call) {

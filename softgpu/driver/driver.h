@@ -173,6 +173,8 @@ void settle_pools(Driver& driver);
 // Injected faults. Each counts its own kind of call.
 bool fault_oom(Driver& driver, std::uint64_t bytes);
 CUresult fault_launch(Driver& driver);
+// Whether a question for an event is answered with "done", whatever is true.
+bool fault_early(Driver& driver);
 void fault_slow(Driver& driver, SlowCall call);
 
 extern "C" int softgpu_not_supported(const char* name);

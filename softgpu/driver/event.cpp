@@ -87,6 +87,7 @@ CUresult CUDAAPI cuEventQuery(CUevent event) {
   return with_event(event, [&](Call& call) -> CUresult {
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (is_capture_forbidden(call)) return capture_violated(call, nullptr);
+    if (fault_early(call.driver)) return CUDA_SUCCESS;
     return call.engine().query(call.lock, event->ticket) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }

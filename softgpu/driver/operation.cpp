@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/contents.h"
@@ -75,11 +76,14 @@ struct Builder {
   }
 
   // Mapped memory can be unmapped while work on it is queued, and a graph can be launched after its memory has gone:
-  // that is the work's error, never a crash of the program. The touches are memory that the device knew.
+  // that is the work's error, never a crash of the program. The touches are memory that the device knew. Other memory
+  // of the same work is not asked for again: the host may have freed it in this stream's order meanwhile.
   void check_again(bool in_graph) {
-    if (!in_graph && std::none_of(touches.begin(), touches.end(), [&](const Touch& t) { return is_mapping(t); }))
-      return;
-    item.precheck = [&d = driver, ranges = touches, in_graph] {
+    std::vector<Touch> again;
+    std::copy_if(touches.begin(), touches.end(), std::back_inserter(again),
+                 [&](const Touch& t) { return in_graph || is_mapping(t); });
+    if (again.empty()) return;
+    item.precheck = [&d = driver, ranges = std::move(again), in_graph] {
       for (Touch const& t : ranges) {
         Place const place = place_of(d, t.address, t.bytes, {.writes = t.writes, .in_graph = in_graph});
         if (place == Place::Invalid || place == Place::Pageable) return static_cast<int>(CUDA_ERROR_ILLEGAL_ADDRESS);

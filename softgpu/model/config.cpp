@@ -42,7 +42,7 @@ bool can_be_slow(std::string_view call) {
 
 Result<Fault> parse_fault(std::string_view text) {
   Error const bad{Errc::InvalidArgument, "not a fault: '" + std::string(text) + "'",
-                  "known: oom@N, oom@>SIZE, launch@N, ecc@N, slow:CALL=DURATION"};
+                  "known: oom@N, oom@>SIZE, launch@N, ecc@N, early@N, slow:CALL=DURATION"};
   if (text.starts_with("oom@>")) {
     TIDEMARK_TRY(Bytes const size, parse_bytes(text.substr(5)));
     return Fault{.kind = Fault::Kind::OomAbove, .value = size.n, .call = {}};
@@ -61,7 +61,7 @@ Result<Fault> parse_fault(std::string_view text) {
     Fault::Kind kind;
   };
   for (Counted const& c : {Counted{"oom@", Fault::Kind::OomAt}, Counted{"launch@", Fault::Kind::LaunchAt},
-                           Counted{"ecc@", Fault::Kind::EccAt}}) {
+                           Counted{"ecc@", Fault::Kind::EccAt}, Counted{"early@", Fault::Kind::EarlyFrom}}) {
     if (!text.starts_with(c.prefix)) continue;
     auto const n = whole_number(text.substr(c.prefix.size()));
     if (!n || *n == 0) return bad;

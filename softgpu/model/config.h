@@ -42,7 +42,7 @@ SlowCallName name_of(SlowCall call);
 
 // One entry of SOFTGPU_FAULT.
 struct Fault {
-  enum class Kind : std::uint8_t { OomAt, OomAbove, LaunchAt, EccAt, Slow };
+  enum class Kind : std::uint8_t { OomAt, OomAbove, LaunchAt, EccAt, EarlyFrom, Slow };
   Kind kind;
   std::uint64_t value = 0;  // which call (from 1), how many bytes, or nanoseconds
   std::string call;         // Slow: a group or a name of SlowCallName

@@ -78,6 +78,27 @@ TEST_F(VirtualMemory, MappedMemoryIsMemory) {
   EXPECT_OK(cuMemAddressFree(p, 2 * granule_));
 }
 
+TEST_F(VirtualMemory, IsCopiedToFromMemoryThatIsFreedInOrder) {
+  NEEDS_VALUES();
+  CUdeviceptr const p = reserve(1);
+  CUmemGenericAllocationHandle const handle = create(1);
+  ASSERT_OK(cuMemMap(p, granule_, 0, handle, 0));
+  allow(p, 1);
+  {
+    Stream const stream;
+    CUdeviceptr ordered = 0;
+    ASSERT_OK(cuMemAllocAsync(&ordered, 4096, stream));
+    EXPECT_OK(launch_fill(reinterpret_cast<std::uint32_t*>(ordered), 1024, 7, stream));
+    EXPECT_OK(cuMemcpyDtoDAsync(p, ordered, 4096, stream));
+    EXPECT_OK(cuMemFreeAsync(ordered, stream));
+    EXPECT_OK(cuStreamSynchronize(stream));
+  }
+  EXPECT_EQ(0u, wrong_on_device(reinterpret_cast<std::uint32_t*>(p), 1024, 7));
+  EXPECT_OK(cuMemUnmap(p, granule_));
+  EXPECT_OK(cuMemRelease(handle));
+  EXPECT_OK(cuMemAddressFree(p, granule_));
+}
+
 TEST_F(VirtualMemory, TwoMappingsSeeTheSameBytes) {
   NEEDS_VALUES();
   CUdeviceptr const a = reserve(1), b = reserve(1);

@@ -50,6 +50,11 @@ testing::AssertionResult is_ok(CUresult actual, const char* call) {
   return gives(CUDA_SUCCESS, actual, call);
 }
 
+bool is_served() {
+  const char* const served = std::getenv("CONFORMANCE_SERVED");
+  return served != nullptr && std::strcmp(served, "1") == 0;
+}
+
 bool is_softgpu() {
   return dlsym(RTLD_DEFAULT, "softgpu_dry_run") != nullptr;
 }

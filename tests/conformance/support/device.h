@@ -17,6 +17,8 @@ inline constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB
 
 // softgpu exports names that no real driver has.
 bool is_softgpu();
+// Whether memory comes from an allocator between the program and the driver, which packs it as it likes.
+bool is_served();
 bool is_dry_run();
 bool is_checking();
 int device_count();

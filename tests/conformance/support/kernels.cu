@@ -30,6 +30,11 @@ cudaError_t launch_copy(std::uint32_t* to, const std::uint32_t* from, std::uint6
   copy_words<<<blocks_for(n), kThreads, 0, stream>>>(to, from, n);
   return cudaGetLastError();
 }
+cudaError_t launch_count_wrong(const std::uint32_t* p, std::uint64_t n, std::uint32_t seed, std::uint32_t* wrong,
+                               cudaStream_t stream) {
+  count_wrong<<<blocks_for(n), kThreads, 0, stream>>>(p, n, seed, wrong);
+  return cudaGetLastError();
+}
 cudaError_t launch_without_body(std::uint32_t* p) {
   without_body<<<1, 1>>>(p);
   return cudaGetLastError();

@@ -13,6 +13,9 @@ namespace conformance {
 cudaError_t launch_fill(std::uint32_t* p, std::uint64_t n, std::uint32_t seed, cudaStream_t stream);
 cudaError_t launch_add(std::uint32_t* p, std::uint64_t n, std::uint32_t value, cudaStream_t stream);
 cudaError_t launch_copy(std::uint32_t* to, const std::uint32_t* from, std::uint64_t n, cudaStream_t stream);
+// Adds to *wrong the number of words that are not what fill(seed) leaves.
+cudaError_t launch_count_wrong(const std::uint32_t* p, std::uint64_t n, std::uint32_t seed, std::uint32_t* wrong,
+                               cudaStream_t stream);
 cudaError_t launch_without_body(std::uint32_t* p);
 cudaError_t launch_trap(bool when);
 cudaError_t launch_assert(bool when);

@@ -31,6 +31,11 @@ __global__ void copy_words(std::uint32_t* to, const std::uint32_t* from, std::ui
   if (i < n) to[i] = from[i];
 }
 
+__global__ void count_wrong(const std::uint32_t* p, std::uint64_t n, std::uint32_t seed, std::uint32_t* wrong) {
+  std::uint64_t const i = global_index();
+  if (i < n && p[i] != pattern(seed, i)) atomicAdd(wrong, 1u);
+}
+
 // A pointer inside a structure, members of several sizes and a hole before the last.
 struct Record {
   std::uint32_t* p;

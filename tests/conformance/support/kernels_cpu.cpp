@@ -7,6 +7,7 @@
 SOFTGPU_KERNEL(conformance::fill);
 SOFTGPU_KERNEL(conformance::add);
 SOFTGPU_KERNEL(conformance::copy_words);
+SOFTGPU_KERNEL(conformance::count_wrong);
 SOFTGPU_KERNEL(conformance::use_record);
 SOFTGPU_KERNEL(conformance::scale<float>);
 SOFTGPU_KERNEL(conformance::scale<std::uint64_t>);

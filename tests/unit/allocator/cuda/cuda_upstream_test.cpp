@@ -137,7 +137,8 @@ TEST_F(CudaUpstreamTest, AnEventIsDoneWhenItsStreamHasPassedIt) {
   EventHandle event{};
   ASSERT_EQ(upstream.create_event(&event), Status::Ok);
   ASSERT_EQ(cuMemsetD8Async(block, 1, 2 * kMiB, stream), CUDA_SUCCESS);
-  ASSERT_EQ(upstream.record(event, static_cast<StreamHandle>(reinterpret_cast<std::uint64_t>(stream))), Status::Ok);
+  CudaStream const known{.context = context, .stream = stream};
+  ASSERT_EQ(upstream.record(event, handle_of(known)), Status::Ok);
   EXPECT_EQ(upstream.query(event), Status::NotReady);
   EXPECT_EQ(upstream.wait(event), Status::Ok);
   EXPECT_EQ(upstream.query(event), Status::Ok);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hooks ask: serve this allocation, this free. Whatever cannot be served is the driver's: its result is the
+// program's.
+#pragma once
+#include <cstdint>
+
+#include "interpose/order/order.h"
+#include "interpose/real/driver.h"
+
+namespace tidemark::interpose::serve {
+
+// Whether this thread's context has a cache: no call of the driver is needed to serve it.
+bool is_current();
+// A block for the current context, or, with a stream, in its order. False: the driver is to be asked.
+bool allocate(CUdeviceptr* out, std::size_t bytes);
+bool allocate_ordered(CUdeviceptr* out, std::size_t bytes, const order::Stream& stream);
+// Whether the block was a served one; what the program is told then stands in `result`.
+bool free(CUdeviceptr block, CUresult* result);
+bool free_ordered(CUdeviceptr block, const order::Stream& stream, CUresult* result);
+
+// Somebody else found no memory: gives back what is cached. True: some was given, and asking again may help.
+bool relieve(std::uint8_t device, std::uint64_t wanted_bytes);
+// Everything cached that can be given back.
+void empty_caches();
+
+// A live served block around an address.
+struct Block {
+  std::uint64_t address = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t context = 0;
+  std::uint64_t id = 0;  // of no other block of this process
+  bool ordered = false;
+  std::uint8_t device = 0;
+};
+enum class Found : std::uint8_t { NotOurs, Free, Live };
+Found find_block(std::uint64_t address, Block* block);
+// Whether what a copy or a fill names is, as far as it is ours, inside of live blocks: the driver sees only mappings.
+bool is_within_blocks(const order::Entry& entry, const order::Arguments& arguments);
+// Whether an address belongs to the allocator, in whatever state.
+bool is_ours(std::uint64_t address);
+
+// What caches of a device could give back.
+std::uint64_t returnable_bytes(std::uint8_t device);
+// An error of the device's that no context survives, in either library's numbers.
+bool is_sticky(CUresult result);
+// Facts about the caches, for the trace.
+void write_statistics();
+
+}  // namespace tidemark::interpose::serve
