@@ -15,6 +15,7 @@
 #include "interpose/record/contexts.h"
 #include "interpose/record/pools.h"
 #include "interpose/record/recorder.h"
+#include "interpose/serve/serve.h"
 #include "interpose/watch/nvml.h"
 #include "interpose/watch/sampler.h"
 
@@ -111,13 +112,13 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
   if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
 }
 
-// What can be told without a context, and needs none: pools, those of graphs too, and physical memory. All other blocks
+// What can be told without a context, and needs none: pools, those of graphs too, and physical memory, ours included. All other blocks
 // end with the last context.
 std::uint64_t Devices::outliving_bytes(std::uint8_t device) const {
   cuuint64_t graphs = 0;
   call(&Driver::cuDeviceGetGraphMemAttribute, CUdevice{device}, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
        static_cast<void*>(&graphs));
-  std::uint64_t bytes = graphs + pools().reserved_bytes(device);
+  std::uint64_t bytes = graphs + pools().reserved_bytes(device) + serve::mapped_bytes(device);
   recorder().registry().for_each(trace::Space::Physical, [&](std::uint64_t, const Owned& block) {
     if (block.device == device) bytes += block.size_bytes;
   });

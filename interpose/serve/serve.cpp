@@ -214,6 +214,14 @@ bool is_ours(std::uint64_t address) {
   return has_caches() && !is_forked() && owner_of(address) != nullptr;
 }
 
+std::uint64_t mapped_bytes(std::uint8_t device) {
+  std::uint64_t bytes = 0;
+  for_each_cache([&](Cache& cache) {
+    if (cache.device == device && cache.upstream.can_map()) bytes += cache.allocator->arena().use().reserved_bytes;
+  });
+  return bytes;
+}
+
 std::uint64_t returnable_bytes(std::uint8_t device) {
   std::uint64_t bytes = 0;
   for_each_cache([&](Cache& cache) {

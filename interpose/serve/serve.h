@@ -39,6 +39,8 @@ bool is_within_blocks(const order::Entry& entry, const order::Arguments& argumen
 // Whether an address belongs to the allocator, in whatever state.
 bool is_ours(std::uint64_t address);
 
+// What caches of a device have taken of it as mapped memory, which no context ends.
+std::uint64_t mapped_bytes(std::uint8_t device);
 // What caches of a device could give back.
 std::uint64_t returnable_bytes(std::uint8_t device);
 // An error of the device's that no context survives, in either library's numbers.
