@@ -112,8 +112,8 @@ void Devices::write_facts(std::uint8_t device, const Use& use) {
   if (dry_run != nullptr) names.fact(key(device, "dry_run"), dry_run() != 0 ? "1" : "0");
 }
 
-// What can be told without a context, and needs none: pools, those of graphs too, and physical memory, ours included. All other blocks
-// end with the last context.
+// What can be told without a context, and needs none: pools, those of graphs too, and physical memory, ours included.
+// All other blocks end with the last context.
 std::uint64_t Devices::outliving_bytes(std::uint8_t device) const {
   cuuint64_t graphs = 0;
   call(&Driver::cuDeviceGetGraphMemAttribute, CUdevice{device}, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
