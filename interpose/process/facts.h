@@ -8,7 +8,5 @@
 namespace tidemark::interpose {
 
 void write_process_facts(trace::Dictionary& names, const Options& options);
-// A JSON array of strings out of words with a zero byte behind each; bytes that are not UTF-8 become U+FFFD.
-std::string json_array(std::string_view words);
 
 }  // namespace tidemark::interpose

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/watch/cupti_report.h"
 
-#include "interpose/process/facts.h"
+#include "interpose/process/json_array.h"
 
 namespace tidemark::interpose {
 namespace {

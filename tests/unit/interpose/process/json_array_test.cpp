@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpose/process/facts.h"
+#include "interpose/process/json_array.h"
 
 #include <gtest/gtest.h>
 
