@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: bench_preload [--short] [--json]
-// What does recording cost a program? Each question is asked of a bare process and of one with libtidemark.so
-// preloaded, turn about, and answered as a ratio. Prints JSON. The processes are this program itself (--client
-// QUESTION).
+// What does recording cost a program, and what does it save to have its memory served? Each question is asked of a bare
+// process and of two with libtidemark.so preloaded, one observed and one served, turn about, and answered as ratios.
+// Prints JSON. The processes are this program itself (--client QUESTION).
 #include <cuda_runtime_api.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -112,10 +112,12 @@ int client(const char* question) {
   return 0;
 }
 
-// One process; what it printed.
-double ask(const std::string& self, const char* question, bool preloaded, const std::string& folder) {
+// One process; what it printed. `mode` null: bare.
+double ask(const std::string& self, const char* question, const char* mode, const std::string& folder) {
   std::string command = "SOFTGPU_QUIET=1 TIDEMARK_SUMMARY=0 ";
-  if (preloaded) command += "TIDEMARK_OUT='" + folder + "/%p.tide' LD_PRELOAD='" TIDEMARK_PRELOAD "' ";
+  if (mode != nullptr)
+    command += std::string("TIDEMARK_MODE=") + mode + " TIDEMARK_OUT='" + folder +
+               "/%p.tide' LD_PRELOAD='" TIDEMARK_PRELOAD "' ";
   command += "'" + self + "' --client " + question + (g_short ? " --short" : "");
   FILE* const pipe = popen(command.c_str(), "r");
   double ns = 0;
@@ -127,19 +129,19 @@ double ask(const std::string& self, const char* question, bool preloaded, const 
 }
 
 void compare(const std::string& self, const char* question, const std::string& folder) {
-  double bare = 1e300, preloaded = 1e300;
+  double bare = 1e300, observed = 1e300, served = 1e300;
   for (int round = 0; round < (g_short ? 1 : 5); ++round) {
-    bare = std::min(bare, ask(self, question, false, folder));
-    preloaded = std::min(preloaded, ask(self, question, true, folder));
+    bare = std::min(bare, ask(self, question, nullptr, folder));
+    observed = std::min(observed, ask(self, question, "observe", folder));
+    served = std::min(served, ask(self, question, "cache", folder));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
   }
-  std::printf(",\n  \"%s\": {\"bare_ns\": %.1f, \"recorded_ns\": %.1f, \"ratio\": ", question, bare, preloaded);
+  std::printf(",\n  \"%s\": {\"bare_ns\": %.1f, \"observed_ns\": %.1f, \"served_ns\": %.1f", question, bare, observed,
+              served);
   // A mark is nothing at all in a bare program, and JSON knows no infinity.
-  if (bare < 0.05)
-    std::printf("null}");
-  else
-    std::printf("%.3f}", preloaded / bare);
+  if (bare >= 0.05) std::printf(", \"observed_ratio\": %.3f, \"served_ratio\": %.3f", observed / bare, served / bare);
+  std::printf("}");
   std::fflush(stdout);
 }
 

@@ -95,20 +95,27 @@ void Allocator::put_in_cache(Record& block) {
   arena_.release(block, block.domain, block.stamp);
 }
 
-void Allocator::free_behind(Record& block, DomainId domain) {
+Freed Allocator::free_whole(Record& block) {
+  Granules const granules = block.granules;
+  std::uint32_t const slack_bytes = block.slack_bytes;
+  if (arena_.drop_whole(block) != Status::Ok) return Freed::Refused;
+  std::lock_guard const guard(counts_lock_);
+  count_free(behind_, granules, slack_bytes);
+  return Freed::Yes;
+}
+
+Freed Allocator::free_behind(Record& block, DomainId domain) {
+  if (block.whole) return free_whole(block);
   count_behind(block, false);
-  if (block.whole) {
-    arena_.drop_whole(block);
-    return;
-  }
   attach_thread();
   // Before it is anybody's: then it could be recorded again already.
   if ((mode_.load(std::memory_order_acquire) & kRecord) != 0) record_free(block);
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0 || block.capture != 0) {
     hold(block, domain);
-    return;
+    return Freed::Yes;
   }
   keep(block, domain);
+  return Freed::Yes;
 }
 
 // Magazines and caches hold what their domain may use at once. Which domain that is, is decided where a change of the

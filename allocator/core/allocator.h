@@ -49,7 +49,8 @@ struct Request {
   bool whole = false;  // a block of the driver's own: memory that other processes will open
 };
 
-enum class Freed : std::uint8_t { Yes, NotOurs, NotLive };  // NotLive: freed before, or never handed out
+// NotLive: freed before, or never handed out. Refused: the driver would not take its own block back, which lives on.
+enum class Freed : std::uint8_t { Yes, NotOurs, NotLive, Refused };
 
 class Allocator {
  public:
@@ -96,8 +97,7 @@ class Allocator {
       if (kept) [[likely]]
         return Freed::Yes;
     }
-    free_behind(*block, domain);
-    return Freed::Yes;
+    return free_behind(*block, domain);
   }
 
   // --- streams (streams.cpp tells the rules) ---
@@ -111,8 +111,16 @@ class Allocator {
   }
   // On the same thread, before it calls anything else here.
   void after_submission(DomainId stream) { streams_.confirm_submission(stream); }
-  // Work may wait for the host: nobody waits for it here, but as the driver's own free would have.
-  void host_may_hold_work() { host_holds_.store(true, std::memory_order_relaxed); }
+  // Before work that may wait for the host: nobody waits for it here, but as the driver's own free would have.
+  void host_may_hold_work() {
+    if (!host_holds_.load(std::memory_order_acquire)) [[unlikely]]
+      expect_held_work();
+  }
+  // Before work that the program may want to go on beside: streams that come later are not made to wait for it.
+  void expect_further_streams() {
+    if ((mode_.load(std::memory_order_acquire) & kMulti) == 0) [[unlikely]]
+      end_single_order();
+  }
   // A client may submit work without our seeing it.
   void expect_unseen_submissions();
   Streams& streams() { return streams_; }
@@ -131,14 +139,16 @@ class Allocator {
   // --- plan ---
   // At a cut: from now on places come from the plan first. It stays the caller's and must outlast drop_plan().
   void use_plan(PlanSource& plan);
-  void drop_plan();  // blocks at its places live on
+  void drop_plan();        // blocks at its places live on
+  void give_up_solving();  // no plan is searched for any more: the process is about to end
   // Plans of the allocator's own (Options::plan) need no call. A program that tells where its steps begin is understood
   // sooner.
   void mark_step();
 
   // --- pressure ---
-  // Returns memory to the driver for somebody else, waiting for streams if it must; the bytes given.
-  std::uint64_t give_back(std::uint64_t bytes);
+  // Returns memory to the driver for somebody else, waiting for streams if it must and may; the bytes given.
+  enum class Patience : std::uint8_t { Waits, Never };
+  std::uint64_t give_back(std::uint64_t bytes, Patience patience = Patience::Waits);
   // The driver's free memory and what give_back would add.
   Status memory_info(DeviceMemory* memory);
   // Finished frees become usable. Cheap when nothing is pending.
@@ -243,7 +253,7 @@ class Allocator {
 
   // allocator.cpp: behind the magazines
   Status allocate_behind(const Request& request, std::uint64_t* address);
-  void free_behind(Record& block, DomainId domain);
+  Freed free_behind(Record& block, DomainId domain);
   void keep(Record& block, DomainId domain);  // in a magazine if there is room, else in the domain's cache
   void put_in_cache(Record& block);           // of block.domain
   void free_shared_or_wait(Record& block);
@@ -251,6 +261,7 @@ class Allocator {
   Record* pop_cached(DomainId domain, Granules granules);
   void refill(DomainId domain, Granules granules, std::span<Record*> blocks);
   void count_behind(const Record& block, bool allocation);
+  Freed free_whole(Record& block);
   static bool is_live(const Record* record, Block* block);
 
   // threads.cpp
@@ -324,8 +335,9 @@ class Allocator {
   // order.cpp, capture.cpp (these under capture_lock_: capture_of, is_capturing, let_go)
   void use_first_time(DomainId stream);
   void become_multi();
+  void end_single_order();
+  void expect_held_work();
   void merge_ended(DomainId stream);
-  void mark_sole();
   void hold(Record& block, DomainId domain);
   void join_capture(Record& block);
   Capture* capture_of(CaptureId id);

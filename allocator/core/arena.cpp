@@ -149,11 +149,17 @@ Status Arena::drop_whole(Record& block) {
     // Before the driver's call: afterwards another thread may be given the address.
     std::lock_guard const guard(lock_);
     pointers_.withdraw_elsewhere(block);
-    whole_granules_ -= block.granules;
-    records_.drop(block);
   }
   pool_.calls().free.fetch_add(1, std::memory_order_relaxed);
-  return pool_.upstream().free_block(address);
+  Status const status = pool_.upstream().free_block(address);
+  std::lock_guard const guard(lock_);
+  if (status != Status::Ok && pointers_.publish_elsewhere(block)) {
+    block.state.store(State::Live, std::memory_order_release);
+    return status;
+  }
+  whole_granules_ -= block.granules;
+  records_.drop(block);
+  return status;
 }
 
 ArenaUse Arena::use() const {

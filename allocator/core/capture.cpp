@@ -19,23 +19,14 @@ bool Allocator::is_capturing() const {
 }
 
 Allocator::CaptureId Allocator::begin_capture() {
-  mark_sole();
+  // A stream that is used for the first time during a capture has to begin behind the first one's end, and then no
+  // event may be recorded there.
+  if (sole_.load(std::memory_order_acquire) != DomainId::Shared) expect_further_streams();
   std::lock_guard const guard(capture_lock_);
   CaptureId const id = next_capture_++;
   captures_.push_back({.id = id});
   mode_.fetch_or(kCapture, std::memory_order_seq_cst);
   return id;
-}
-
-// A stream that is used for the first time during a capture has to begin behind the first one's end, and then no event
-// may be recorded there: it is recorded now.
-void Allocator::mark_sole() {
-  std::lock_guard const guard(order_lock_);
-  DomainId const sole = sole_.load(std::memory_order_relaxed);
-  if (sole == DomainId::Shared || (mode_.load(std::memory_order_relaxed) & kMulti) != 0) return;
-  become_multi();
-  Mark end;
-  if (streams_.mark(sole, &end) != Status::Ok) streams_.synchronize();
 }
 
 void Allocator::join_capture(Record& block) {

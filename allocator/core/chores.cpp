@@ -37,6 +37,13 @@ void Allocator::tend(std::unique_lock<FutexLock>& guard, Loop& loop, Chore chore
   set_pilot_mode();
 }
 
+void Allocator::give_up_solving() {
+  std::lock_guard const guard(pilot_.lock());
+  pilot_.for_each([](Loop& loop) {
+    if (loop.solving) loop.solving->cancel();
+  });
+}
+
 void Allocator::begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop) {
   loop.has_iteration = false;
   if (!loop.learner.can_take()) return;

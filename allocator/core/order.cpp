@@ -35,7 +35,27 @@ void Allocator::become_multi() {
     // Each stream's allocations are a loop of their own from now on.
     if (pilot_started_.load(std::memory_order_relaxed)) mode_.fetch_or(kSeen | kRecord, std::memory_order_seq_cst);
   }
-  switched_at_ = streams_.stamp(sole_.load(std::memory_order_relaxed));
+  DomainId const sole = sole_.load(std::memory_order_relaxed);
+  switched_at_ = sole == DomainId::Shared ? 0 : streams_.stamp(sole);
+}
+
+// The event behind which later streams begin is recorded now: what comes to the first stream after this, they do not
+// wait for.
+void Allocator::end_single_order() {
+  std::lock_guard const guard(order_lock_);
+  if ((mode_.load(std::memory_order_relaxed) & kMulti) != 0) return;
+  become_multi();
+  DomainId const sole = sole_.load(std::memory_order_relaxed);
+  Mark end;
+  if (sole == DomainId::Shared) return;
+  if (streams_.mark(sole, &end) != Status::Ok) streams_.synchronize();
+  if (options_.wait_at_second) streams_.wait_for_end(sole);
+}
+
+// Told last: whoever finds it said may submit such work.
+void Allocator::expect_held_work() {
+  expect_further_streams();
+  host_holds_.store(true, std::memory_order_release);
 }
 
 void Allocator::expect_unseen_submissions() {

@@ -226,7 +226,7 @@ void Allocator::merge_everything() {
   });
 }
 
-std::uint64_t Allocator::give_back(std::uint64_t bytes) {
+std::uint64_t Allocator::give_back(std::uint64_t bytes, Patience patience) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return 0;
   auto const trim = [&](std::uint64_t rest) {
     harvest();
@@ -240,7 +240,7 @@ std::uint64_t Allocator::give_back(std::uint64_t bytes) {
     return given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true});
   };
   std::uint64_t given = trim(bytes);
-  if (given < bytes && wait_for_all()) given += trim(bytes - given);
+  if (given < bytes && patience == Patience::Waits && wait_for_all()) given += trim(bytes - given);
   return given;
 }
 

@@ -118,11 +118,7 @@ bool Streams::mark_busy(std::vector<Mark>& marks) {
 
 bool Streams::idle() const {
   bool all = !unseen();
-  for_each([&](DomainId stream) {
-    const Stream& s = at(stream);
-    std::uint64_t number = 0;
-    if (!is_clean(s, &number) || number > s.passed.load(std::memory_order_acquire)) all = false;
-  });
+  for_each([&](DomainId stream) { all = all && is_idle(stream); });
   return all;
 }
 

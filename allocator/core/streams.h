@@ -19,6 +19,7 @@
 #include "allocator/core/futex_lock.h"
 #include "allocator/core/units.h"
 #include "allocator/core/upstream.h"
+#include "base/invariant.h"
 #include "base/reserved.h"
 
 namespace tidemark::allocator {
@@ -48,7 +49,10 @@ class Streams {
   bool is_used(DomainId stream) const { return at(stream).used.load(std::memory_order_acquire); }
   void set_used(DomainId stream) { at(stream).used.store(true, std::memory_order_release); }
   void begin_submission(DomainId stream) { at(stream).begun.fetch_add(1, std::memory_order_acq_rel); }
-  void confirm_submission(DomainId stream) { at(stream).confirmed.fetch_add(1, std::memory_order_acq_rel); }
+  void confirm_submission(DomainId stream) {
+    [[maybe_unused]] std::uint64_t const before = at(stream).confirmed.fetch_add(1, std::memory_order_acq_rel);
+    TIDEMARK_INVARIANT(before < at(stream).begun.load(std::memory_order_acquire));
+  }
   std::uint64_t passed(DomainId stream) const { return at(stream).passed.load(std::memory_order_acquire); }
   // The event behind which everything is done that was submitted to this stream before this call.
   std::uint64_t stamp(DomainId stream) const {
@@ -70,7 +74,12 @@ class Streams {
   // The same for what the earlier one had when a stamp was drawn: an event that is recorded already will do.
   Status put_behind(const Mark& earlier, DomainId later);
 
-  // Whether nothing is known to be under way. Asks no driver: what is done may not be known yet.
+  // Whether nothing is known to be under way, in one stream or in all. Asks no driver: what is done may not be known
+  // yet.
+  bool is_idle(DomainId stream) const {
+    std::uint64_t number = 0;
+    return is_clean(at(stream), &number) && number <= passed(stream);
+  }
   bool idle() const;
   // Asks about the oldest events. True: some stream has got further.
   bool poll();

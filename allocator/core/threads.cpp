@@ -2,6 +2,7 @@
 // Threads come, are stopped for a moment, and go.
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <mutex>
 #include <new>
@@ -20,6 +21,7 @@ struct Directory {
   std::uint64_t next_serial = 1;
   pthread_key_t key = 0;
   bool has_key = false;
+  pid_t process = 0;  // whose allocators these are
 };
 constinit Directory g_directory;
 
@@ -33,6 +35,7 @@ std::unique_ptr<Allocator> Allocator::make(Upstream& upstream, const Options& op
   {
     std::lock_guard const guard(g_directory.lock);
     if (!g_directory.has_key) g_directory.has_key = pthread_key_create(&g_directory.key, &leave_thread) == 0;
+    g_directory.process = getpid();
     std::size_t slot = 0;
     while (slot < kMostAllocators && g_directory.allocators[slot] != nullptr) ++slot;
     if (slot == kMostAllocators || !g_directory.has_key || !made->caches_) return nullptr;
@@ -76,6 +79,8 @@ ThreadCache* Allocator::attach_thread() {
 
 void Allocator::leave_thread(void* /*slots*/) {
   t_ended = true;
+  // In the child of a fork the lock may be held by a thread that it does not have.
+  if (g_directory.process != getpid()) return;
   for (std::size_t slot = 0; slot < kMostAllocators; ++slot) {
     ThreadSlot const mine = t_slots[slot];
     t_slots[slot] = {};

@@ -106,6 +106,9 @@ class TextReport {
                            ? ""
                            : count_text(s_.totals.driver_allocations, "driver allocation", "driver allocations")},
                       separator()));
+    if (auto const why = source.facts.find("mode.observe"); why != source.facts.end())
+      page_.line((source.mode == "cache" ? "  later observed, not served: " : "  observed, not served: ") +
+                 clean(why->second));
     for (DeviceRow const& d : s_.devices) device(d);
     if (!s_.filter.empty()) page_.line("  only what matches is counted: " + clean(s_.filter), 4, Ink::Bold);
   }

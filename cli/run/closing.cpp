@@ -83,6 +83,8 @@ std::string one(const std::string& path) {
   std::string const mode = header.mode == trace::Mode::Cache ? "cache" : "observe";
   std::string text =
       fmt::format("tidemark: mode {}, process {}, {} of trace: {}\n", mode, header.pid, format_bytes({bytes}), path);
+  if (std::string const why = trace->names().fact("mode.observe"); !why.empty())
+    text += (mode == "cache" ? "  later observed, not served: " : "  observed, not served: ") + why + "\n";
   return text + (bytes <= kWorthReading ? whole_summary(*trace) : short_summary(*trace));
 }
 

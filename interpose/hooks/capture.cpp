@@ -4,6 +4,7 @@
 #include "interpose/hooks/hook.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
+#include "interpose/serve/mode.h"
 
 using namespace tidemark::interpose;
 
@@ -11,7 +12,7 @@ namespace {
 
 template <class Real>
 CUresult begin(CUstream stream, bool per_thread, Real real) {
-  if (!serve::has_caches()) return real();
+  if (!serve::serving() && !serve::has_caches()) return real();
   serve::CaptureBegin begun;
   bool const seen = shield([&] { begun = serve::before_capture(stream, per_thread); });
   CUresult const result = real();
@@ -22,7 +23,7 @@ CUresult begin(CUstream stream, bool per_thread, Real real) {
 template <class Real>
 CUresult end(CUstream stream, bool per_thread, Real real) {
   CUresult const result = real();
-  if (serve::has_caches()) shield([&] { serve::after_capture_ended(stream, per_thread); });
+  if (serve::serving() || serve::has_caches()) shield([&] { serve::after_capture_ended(stream, per_thread); });
   return result;
 }
 

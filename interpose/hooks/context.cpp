@@ -46,7 +46,7 @@ CUresult begin_primary(CUdevice device, Real real) {
     fresh = !primary_is_active(device);
     if (fresh) devices().begin_overhead(number(device));
   });
-  CUresult const result = real();
+  CUresult const result = relieving(real);
   if (result == CUDA_SUCCESS && fresh)
     shield([&] { primary_overhead[number(device) % Devices::kMost].store(overhead_of_new(number(device))); });
   return result;
@@ -67,7 +67,7 @@ void count_out(std::uint8_t device, std::uint64_t overhead_bytes) {
 // real() may end a device's primary context.
 template <class Real>
 CUresult end_primary(CUdevice device, Real real) {
-  if (!recording()) return real();
+  if (!recording() && !serve::has_caches()) return real();
   bool active = false;
   std::uint64_t ticks = 0;
   CUcontext primary = nullptr;
@@ -81,6 +81,7 @@ CUresult end_primary(CUdevice device, Real real) {
   shield([&] {
     if (primary_is_active(device)) return;
     if (primary != nullptr) serve::context_ended(number(primary));
+    if (!recording()) return;
     recorder().context_ended(ticks, [&](const Owned& block) {
       return block.context != 0 && block.device == number(device) && !contexts().is_made(block.context);
     });
@@ -93,7 +94,7 @@ CUresult end_primary(CUdevice device, Real real) {
 template <class Real>
 CUresult make(CUcontext* out, CUdevice device, Real real) {
   if (ready()) shield([&] { devices().begin_overhead(number(device)); });
-  CUresult const result = real();
+  CUresult const result = relieving(real);
   serve::leave_here();
   if (result != CUDA_SUCCESS || !ready()) return result;
   shield([&] {
@@ -111,7 +112,7 @@ bool is_gone(CUcontext context) {
 // real() ends a context, or, counting, lets go of it.
 template <class Real>
 CUresult end(CUcontext context, bool counts, Real real) {
-  if (!recording()) return real();
+  if (!recording() && !serve::has_caches()) return real();
   std::uint64_t ticks = 0;
   shield([&] { ticks = now(); });
   CUresult const result = real();
@@ -119,6 +120,7 @@ CUresult end(CUcontext context, bool counts, Real real) {
   if (result != CUDA_SUCCESS || (counts && !is_gone(context))) return result;
   shield([&] {
     if (serve::has_caches()) serve::context_ended(number(context));
+    if (!recording()) return;
     recorder().context_ended(ticks, [&](const Owned& block) { return block.context == number(context); });
     if (auto const made = contexts().ended(number(context))) count_out(made->device, made->overhead_bytes);
   });

@@ -53,6 +53,14 @@ bool relieved(const Request& request, const Place& place, CUresult result) {
   return result == CUDA_ERROR_OUT_OF_MEMORY && serve::relieve(place.device, request.size_bytes);
 }
 
+// What is given back must not be taken for something that the call itself gave.
+bool relieved_by_all() {
+  if (serve::empty_caches() == 0) return false;
+  for (std::size_t i = 0; i < Devices::kMost; ++i)
+    if (auto const device = static_cast<std::uint8_t>(i); devices().known(device)) devices().measure(device);
+  return true;
+}
+
 namespace {
 
 // Physical memory belongs to no context, and a reset is documented to leave a pool's blocks.

@@ -45,6 +45,7 @@ CUresult undo_physical(const Allocation& made);
 std::uint64_t block_bytes(CUdeviceptr block);
 // The driver found no memory: whether what the caches give back is worth a second question.
 bool relieved(const Request& request, const Place& place, CUresult result);
+bool relieved_by_all();
 // A call from a signal handler that interrupted us: counted, not recorded.
 void count_reentered();
 
@@ -68,6 +69,17 @@ CUresult allocate(const Request& request, Real real, Block block) {
   shield([&] { result = asked(request, place, pass, result, result == CUDA_SUCCESS ? block() : Allocation{}); });
   leave_gate(pass);
   return result;
+}
+
+// A call that takes memory for something else than a block: a graph, a module, a context. Where the driver found none,
+// the caches give back what they can, and it is made once more.
+template <class Real>
+CUresult relieving(Real real) {
+  CUresult const result = real();
+  bool again = false;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
+    shield([&] { again = relieved_by_all(); });
+  return again ? real() : result;
 }
 
 // Puts a block back on the account where control leaves the real call by an exception or with the end of its thread.

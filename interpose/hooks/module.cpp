@@ -13,7 +13,7 @@ CUresult overhead(Real real) {
     place = current_place();
     if (place.context != 0) devices().begin_overhead(place.device);
   });
-  CUresult const result = real();
+  CUresult const result = relieving(real);
   if (place.context != 0) shield([&] { devices().end_overhead(place.device); });
   return result;
 }

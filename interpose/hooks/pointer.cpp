@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about addresses. A served block is a part of a mapping: what is told is the block, as if the driver had
 // made it; an address of the allocator's that is in no live block is nobody's.
+#include <mutex>
+
+#include "base/address_map.h"
+#include "base/spin_lock.h"
 #include "interpose/hooks/hook.h"
 #include "interpose/serve/serve.h"
 
@@ -17,6 +21,23 @@ serve::Found find(CUdeviceptr address, serve::Block& block) {
   return found;
 }
 
+// Blocks whose copies and fills wait, by address; another block of the same address has another number.
+constinit tidemark::SpinLock synchronous_lock;
+constinit tidemark::AddressMap<std::uint64_t> synchronous;
+
+bool is_synchronous(const serve::Block& block) {
+  std::scoped_lock const guard(synchronous_lock);
+  std::uint64_t const* const id = synchronous.find(block.address);
+  return id != nullptr && *id == block.id;
+}
+void set_synchronous(const serve::Block& block, bool on) {
+  std::scoped_lock const guard(synchronous_lock);
+  if (!on)
+    synchronous.erase(block.address);
+  else if (std::uint64_t* const id = synchronous.insert(block.address))
+    *id = block.id;
+}
+
 template <class T>
 void put(void* out, T value) {
   if (out != nullptr) *static_cast<T*>(out) = value;
@@ -29,6 +50,7 @@ void correct(void* out, CUpointer_attribute attribute, const serve::Block& block
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put(out, static_cast<unsigned long long>(block.id));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put(out, CUdeviceptr{block.address});
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put(out, std::size_t{block.requested_bytes});
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return put(out, static_cast<unsigned>(is_synchronous(block)));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
       CUmemoryPool pool = nullptr;
       if (block.ordered) call(&Driver::cuDeviceGetDefaultMemPool, &pool, CUdevice{block.device});
@@ -56,6 +78,26 @@ TIDEMARK_HOOK(cuPointerGetAttribute)(void* out, CUpointer_attribute attribute, C
   if (out == nullptr || (result != CUDA_SUCCESS && !is_answered_here(attribute))) return result;
   correct(out, attribute, block);
   return CUDA_SUCCESS;
+}
+
+// The driver keeps it for a mapping, of which a block may have several and each may show other blocks: those wait too,
+// which is never wrong. What is told of a block is its own.
+TIDEMARK_HOOK(cuPointerSetAttribute)(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  serve::Block block;
+  serve::Found const found = find(address, block);
+  if (found == serve::Found::NotOurs) return call(&Driver::cuPointerSetAttribute, value, attribute, address);
+  if (found == serve::Found::Free) return call(&Driver::cuPointerSetAttribute, value, attribute, kNobodys);
+  bool const on = value != nullptr && *static_cast<const unsigned*>(value) != 0;
+  CUresult result = CUDA_SUCCESS;
+  constexpr std::uint64_t kFrame = 2 << 20;
+  for (std::uint64_t at = block.address; at < block.address + block.requested_bytes && result == CUDA_SUCCESS;
+       at = (at / kFrame + 1) * kFrame)
+    // Neighbours may have asked for it, and for them it stays.
+    result = on || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+                 ? call(&Driver::cuPointerSetAttribute, value, attribute, CUdeviceptr{at})
+                 : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS && value != nullptr) shield([&] { set_synchronous(block, on); });
+  return result;
 }
 
 TIDEMARK_HOOK(cuPointerGetAttributes)

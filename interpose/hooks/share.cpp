@@ -33,12 +33,11 @@ using namespace tidemark::interpose;
 using tidemark::trace::Class;
 using tidemark::trace::Space;
 
-// A handle stands for a whole block of the driver's, which a served one is not.
+// A handle stands for a whole block of the driver's, which a served one is not: the driver refuses. Blocks that come
+// after this are its own.
 TIDEMARK_HOOK(cuIpcGetMemHandle)(CUipcMemHandle* out, CUdeviceptr block) {
-  if (serve::is_ours(block)) {
+  if (serve::is_ours(block))
     shield([] { serve::stop("memory is to be shared with another process (--mode observe shares all of it)"); });
-    return CUDA_ERROR_INVALID_VALUE;
-  }
   return hands_out("cuIpcGetMemHandle", call(&Driver::cuIpcGetMemHandle, out, block));
 }
 TIDEMARK_HOOK(cuMemExportToShareableHandle)

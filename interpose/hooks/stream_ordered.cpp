@@ -137,7 +137,7 @@ TIDEMARK_HOOK(cuMemPoolGetAttribute)(CUmemoryPool pool, CUmemPool_attribute attr
 }
 TIDEMARK_HOOK(cuMemPoolSetAttribute)(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   CUresult const result = call(&Driver::cuMemPoolSetAttribute, pool, attribute, value);
-  if (result == CUDA_SUCCESS && recording()) shield([&] { serve::reset_attribute(pool, attribute); });
+  if (result == CUDA_SUCCESS && ready()) shield([&] { serve::attribute_set(pool, attribute, value); });
   return result;
 }
 

@@ -131,4 +131,11 @@ Ranges ranges_of(const Entry& entry, const Arguments& a) {
   return out;
 }
 
+Batch batch_of(const Entry& entry, const Arguments& a) {
+  if (!std::string_view(entry.name).starts_with("cuMemcpyBatchAsync")) return {};
+  auto const list = [&](int slot) { return reinterpret_cast<const std::uint64_t*>(a.word(slot)); };
+  Batch const batch{.to = list(0), .from = list(1), .sizes = list(2), .count = a.word(3)};
+  return batch.to == nullptr || batch.from == nullptr || batch.sizes == nullptr ? Batch{} : batch;
+}
+
 }  // namespace tidemark::interpose::order

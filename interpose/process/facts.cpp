@@ -71,12 +71,12 @@ void write_environment(trace::Dictionary& names) {
 
 }  // namespace
 
-void write_process_facts(trace::Dictionary& names, const Options& options) {
+void write_process_facts(trace::Dictionary& names, const Options& options, trace::Mode mode) {
   names.fact("tidemark.version", TIDEMARK_VERSION);
   names.fact("program.command", json_array(read_file("/proc/self/cmdline")));
   char folder[PATH_MAX];
   if (getcwd(folder, sizeof folder) != nullptr) names.fact("program.cwd", folder);
-  names.fact("mode", "observe");
+  names.fact("mode", mode == trace::Mode::Cache ? "cache" : "observe");
   if (!options.run.empty()) names.fact("run", options.run);
   if (options.limit_bytes != 0) names.fact("limit_bytes", std::to_string(options.limit_bytes));
   int version = 0;

@@ -7,6 +7,6 @@
 
 namespace tidemark::interpose {
 
-void write_process_facts(trace::Dictionary& names, const Options& options);
+void write_process_facts(trace::Dictionary& names, const Options& options, trace::Mode mode);
 
 }  // namespace tidemark::interpose

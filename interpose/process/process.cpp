@@ -34,7 +34,8 @@ void at_exit() {
     trace::Totals const totals = file.header().totals;
     file.close(trace::FileState::Closed);
     if (!the_options->summary) return;
-    say("tidemark", "peak " + format_bytes({totals.peak_live_bytes}) + " live, " +
+    const char* const mode = file.header().mode == trace::Mode::Cache ? "cache" : "observe";
+    say("tidemark", std::string("mode ") + mode + ", peak " + format_bytes({totals.peak_live_bytes}) + " live, " +
                         format_bytes({totals.peak_reserved_bytes}) + " reserved; trace: " + file.path());
   });
 }
@@ -89,7 +90,7 @@ bool start() {
   }
   if (!decision.why.empty()) recorder().names().fact("mode.observe", decision.why);
   serve::detail::serving.store(decision.mode == trace::Mode::Cache, std::memory_order_release);
-  write_process_facts(recorder().names(), *the_options);
+  write_process_facts(recorder().names(), *the_options, decision.mode);
   note_place(recorder().file());
   tell_launcher(the_options->list, recorder().file().path(), recorder().file().wanted_path());
   return true;

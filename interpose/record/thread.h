@@ -3,6 +3,7 @@
 // the linker, so that it may be touched before main, in other libraries' thread-local destructors and in signal
 // handlers.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "interpose/stack/window.h"
@@ -28,6 +29,7 @@ struct Here {
   KnownStream* stream = nullptr;
   std::uint64_t called = 0;
   KnownStream* submitting = nullptr;  // the call is on its way to the driver, or was when it was last heard of
+  std::size_t submitting_to = 0;      // of the caches, the first so many were told
 };
 }  // namespace serve
 

@@ -10,6 +10,7 @@
 #include "interpose/limit/limit.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/recorder.h"
+#include "interpose/serve/captures.h"
 #include "interpose/serve/functions.h"
 #include "interpose/serve/mode.h"
 #include "interpose/serve/peers.h"
@@ -81,6 +82,14 @@ Cache* make(CUcontext context, std::uint8_t device) {
   return made.release();
 }
 
+// Asked where no capture minds.
+bool finds_sick() {
+  if (!enter_stream(nullptr)) return false;
+  CUresult const result = call(&Driver::cuStreamQuery, CUstream{nullptr});
+  leave_stream();
+  return is_sticky(result);
+}
+
 }  // namespace
 
 void detail::look_here(Here& at) {
@@ -91,6 +100,11 @@ void detail::look_here(Here& at) {
   at.context_number = at.context == 0 ? 0 : number_of(at.context);
   at.called = 0;
   at.epoch = now;
+}
+
+bool has_context() {
+  if (here().context == 0) leave_here();
+  return here().context != 0;
 }
 
 Cache* owner_of(std::uint64_t address) {
@@ -108,7 +122,7 @@ Cache* cache_here() {
   look_for_frameworks();
   if (!serving()) return nullptr;
   Place const place = current_place();
-  if (place.context != at.context || is_sticky(call(&Driver::cuStreamQuery, CUstream{nullptr}))) return nullptr;
+  if (place.context != at.context || finds_sick()) return nullptr;
   devices().meet(place.device);
   std::scoped_lock const guard(making);
   Cache* cache = find(at.context);
@@ -152,7 +166,9 @@ void end_context(std::uint64_t context) {
     // What is given back now needs no context; what only a context could give back went with it.
     cache->upstream.move_to(nullptr);
     free_blocks_of(context);
-    cache->allocator->give_back(kEverything);
+    // Not waiting for other contexts' work, which may wait for this thread: what is left is given back when it is asked
+    // for, or serves the device's next context.
+    cache->allocator->give_back(kEverything, allocator::Allocator::Patience::Never);
     cache->context.store(0, std::memory_order_release);
   }
   new_epoch();
@@ -196,8 +212,9 @@ bool is_well(Cache& cache) {
   std::uint64_t const now = recorder().file().clock().now();
   if (now - cache.checked_ticks.load(std::memory_order_relaxed) < kCheckTicks) return true;
   cache.checked_ticks.store(now, std::memory_order_relaxed);
-  if (is_sticky(call(&Driver::cuStreamQuery, CUstream{nullptr}))) cache.sick.store(true, std::memory_order_relaxed);
-  return !cache.sick.load(std::memory_order_relaxed);
+  if (finds_sick()) cache.sick.store(true, std::memory_order_relaxed);
+  look_for_frameworks();
+  return serving() && !cache.sick.load(std::memory_order_relaxed);
 }
 
 void saw_result(CUresult result) {

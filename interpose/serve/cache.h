@@ -10,6 +10,7 @@
 
 #include "allocator/core/allocator.h"
 #include "allocator/cuda/cuda_upstream.h"
+#include "interpose/process/stage.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/thread.h"
 #include "interpose/serve/streams.h"
@@ -29,8 +30,9 @@ struct Cache {
   std::atomic<std::uint64_t> context;  // 0: it has ended
   // An error that stays until the context ends: its calls are the driver's to answer.
   std::atomic<bool> sick{false};
-  std::atomic<std::uint64_t> checked_ticks{0};                         // when that was last asked
-  std::atomic<std::uint64_t> ordered_bytes{0}, most_ordered_bytes{0};  // live, of the default pool's blocks
+  std::atomic<std::uint64_t> checked_ticks{0};  // when that was last asked
+  // Live, of the default pool's blocks; the most since either of the pool's own two marks was put back.
+  std::atomic<std::uint64_t> ordered_bytes{0}, most_ordered_bytes{0}, most_reserved_bytes{0};
 };
 
 namespace detail {
@@ -53,8 +55,14 @@ inline void leave_here() {
   this_thread().here.epoch = 0;
 }
 
+// A child that was forked after the first CUDA call has none of its parent's memory, and locks of the parent's threads
+// may be held for ever in it.
+inline bool is_forked() {
+  const auto* const page = interpose::detail::stage_page.load(std::memory_order_acquire);
+  return page != nullptr && page->stage.load(std::memory_order_acquire) == Stage::Forked;
+}
 inline bool has_caches() {
-  return detail::cache_count.load(std::memory_order_acquire) != 0;
+  return detail::cache_count.load(std::memory_order_acquire) != 0 && !is_forked();
 }
 template <class F>
 void for_each_cache(F f) {
@@ -67,6 +75,8 @@ void for_each_context(F f) {
   for (auto const& slot : detail::contexts)
     if (std::uint64_t const context = slot.load(std::memory_order_acquire); context != 0) f(context);
 }
+// Whether this thread has one; where it seemed to have none, the driver is asked again.
+bool has_context();
 // Whose memory lies at an address: a block that was served, or a part of one; null: nobody's.
 Cache* owner_of(std::uint64_t address);
 // The cache of the current context, made if there is none; null where memory cannot be served.

@@ -17,6 +17,7 @@ namespace {
 struct Capture {
   CUstream stream = nullptr;  // null: a thread's own default stream, about which only that thread can ask
   bool begun = false;         // the driver has said so
+  bool lost = false;          // its stream is destroyed
 };
 
 constinit std::atomic<std::uint64_t> active{0};
@@ -68,7 +69,8 @@ void drop_ended() {
   do {
     ended = 0;
     captures.for_each([&](std::uint64_t key, const Capture& capture) {
-      if (capture.begun && capture.stream != nullptr && status_of(capture.stream) == CU_STREAM_CAPTURE_STATUS_NONE)
+      if (capture.lost ||
+          (capture.begun && capture.stream != nullptr && status_of(capture.stream) == CU_STREAM_CAPTURE_STATUS_NONE))
         ended = key;
     });
     if (ended != 0) remove(ended);
@@ -114,6 +116,13 @@ void after_capture_ended(CUstream stream, bool per_thread) {
   if (is_own(stream, per_thread) ? status_of(CU_STREAM_PER_THREAD) == CU_STREAM_CAPTURE_STATUS_NONE
                                  : status_of(stream) == CU_STREAM_CAPTURE_STATUS_NONE)
     remove(key);
+}
+
+void capture_loses(std::uint64_t stream) {
+  if (active.load(std::memory_order_seq_cst) == 0) return;
+  std::scoped_lock const guard(lock);
+  // Told before the driver destroys it: until somebody asks next it is going on.
+  if (Capture* const capture = captures.find(stream)) capture->lost = true;
 }
 
 bool enter_stream(CUstream stream) {

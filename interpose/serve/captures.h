@@ -20,6 +20,9 @@ void after_capture_begun(const CaptureBegin& begin, bool well);
 // After the call that ends one.
 void after_capture_ended(CUstream stream, bool per_thread);
 
+// A stream is about to be destroyed, and with it a capture that began there.
+void capture_loses(std::uint64_t stream);
+
 // For a call of the allocator's that names a stream: false where a capture forbids it. leave_stream() when it is done.
 bool enter_stream(CUstream stream);
 void leave_stream();

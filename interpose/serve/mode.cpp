@@ -22,16 +22,16 @@ constinit std::atomic<std::uint64_t> objects_seen{0};
 
 void expect() {
   if (expected.exchange(true, std::memory_order_acq_rel)) return;
-  if (decide(mode_in_environment()).mode != trace::Mode::Cache) return;
+  if (mode_in_environment() == ModeChoice::Observe) return;
   order::set_guard(&is_within_blocks);
   order::listen(&on_work);
 }
 
 Decision decide(ModeChoice choice) {
-  // Auto observes as long as the account of served memory is not proven like that of observed memory.
-  if (choice != ModeChoice::Cache) return {};
+  if (choice == ModeChoice::Observe) return {};
   objects_seen.store(objects_loaded(), std::memory_order_relaxed);
   std::string why = reason_to_observe();
+  if (choice == ModeChoice::Auto && !why.empty()) return {.why = std::move(why)};
   if (!why.empty()) say("tidemark", why + ": --mode observe suits it better");
   return {.mode = trace::Mode::Cache};
 }
@@ -46,8 +46,10 @@ void look_for_frameworks() {
   if (!serving()) return;
   std::uint64_t const now = objects_loaded();
   if (objects_seen.exchange(now, std::memory_order_relaxed) == now) return;
-  if (std::string const why = reason_to_observe(); !why.empty())
-    say_once("mode", "tidemark", why + ": --mode observe suits it better");
+  std::string const why = reason_to_observe();
+  if (why.empty()) return;
+  if (options().mode == ModeChoice::Auto) return stop(why);
+  say_once("mode", "tidemark", why + ": --mode observe suits it better");
 }
 
 }  // namespace tidemark::interpose::serve

@@ -28,7 +28,8 @@ inline bool serving() {
 }
 // New blocks are the driver's own from here on. Told once, in the trace and on stderr.
 void stop(const std::string& why);
-// Libraries may have come since: says so where one of them caches by itself.
+// Libraries may have come since: where one of them caches by itself, or hands memory out, `auto` observes from here on,
+// and `cache` says so.
 void look_for_frameworks();
 
 }  // namespace tidemark::interpose::serve

@@ -79,17 +79,25 @@ void correct_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* v
     switch (attribute) {
       case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
       case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: number += cache.ordered_bytes.load(std::memory_order_relaxed); break;
-      case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: number += cache.most_ordered_bytes.load(std::memory_order_relaxed); break;
+      case CU_MEMPOOL_ATTR_USED_MEM_HIGH: number += cache.most_ordered_bytes.load(std::memory_order_relaxed); break;
+      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        number += cache.most_reserved_bytes.load(std::memory_order_relaxed);
+        break;
       default: break;
     }
   });
 }
 
-void reset_attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
-  if (attribute != CU_MEMPOOL_ATTR_USED_MEM_HIGH) return;
-  for_each_cache_of(pool, [](Cache& cache) {
-    cache.most_ordered_bytes.store(cache.ordered_bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
+void attribute_set(CUmemoryPool pool, CUmemPool_attribute attribute, const void* value) {
+  bool const is_way = attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
+                      attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
+                      attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+  if (is_way && *static_cast<const int*>(value) == 0) return pool_is_special(pool);
+  bool const used = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+  if (!used && attribute != CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) return;
+  for_each_cache_of(pool, [&](Cache& cache) {
+    auto& most = used ? cache.most_ordered_bytes : cache.most_reserved_bytes;
+    most.store(cache.ordered_bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
   });
 }
 

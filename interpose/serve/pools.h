@@ -19,6 +19,7 @@ void pool_is_special(CUmemoryPool pool);
 void trim_pool(CUmemoryPool pool, std::size_t keep_bytes);
 // Corrects what the driver answered.
 void correct_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value);
-void reset_attribute(CUmemoryPool pool, CUmemPool_attribute attribute);
+// A mark was put back, or a way of using memory again was forbidden: that only the driver's own blocks can follow.
+void attribute_set(CUmemoryPool pool, CUmemPool_attribute attribute, const void* value);
 
 }  // namespace tidemark::interpose::serve

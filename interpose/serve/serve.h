@@ -20,8 +20,10 @@ bool free_ordered(CUdeviceptr block, const order::Stream& stream, CUresult* resu
 
 // Somebody else found no memory: gives back what is cached. True: some was given, and asking again may help.
 bool relieve(std::uint8_t device, std::uint64_t wanted_bytes);
-// Everything cached that can be given back.
-void empty_caches();
+// Everything cached that can be given back; the bytes.
+std::uint64_t empty_caches();
+// The program's threads are gone: nobody needs better plans any more. Returns when nobody searches, or soon after.
+void end_searches();
 
 // A live served block around an address.
 struct Block {

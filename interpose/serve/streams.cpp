@@ -6,10 +6,13 @@
 
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "base/address_map.h"
 #include "base/spin_lock.h"
 #include "interpose/process/shield.h"
+#include "interpose/real/primary.h"
+#include "interpose/record/recorder.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
 
@@ -59,6 +62,7 @@ allocator::CudaStream describe(const order::Stream& stream, const Here& at) {
 
 // A thread that ends takes its default streams along.
 void thread_ends(void* self) {
+  if (!has_caches()) return;
   shield([&] {
     confirm_submission();
     for (std::size_t i = 0; i < kMostContexts; ++i) forget_stream(reinterpret_cast<std::uint64_t>(self) + i);
@@ -84,9 +88,10 @@ KnownStream* insert(std::uint64_t key, const allocator::CudaStream& cuda) {
     return nullptr;
   }
   made->idle = false;
-  made->key.store(key, std::memory_order_release);
   made->cuda = cuda;
   for (auto& domain : made->domains) domain.store(DomainId::Shared, std::memory_order_relaxed);
+  // Last: a thread that remembers it from an earlier stream of the same name may find it by that.
+  made->key.store(key, std::memory_order_release);
   return *place = made;
 }
 
@@ -120,18 +125,6 @@ bool is_destruction(const order::Entry& entry) {
 bool may_wait_for_host(const order::Entry& entry) {
   return entry.work == Work::Host || entry.work == Work::Graph ||
          (entry.work == Work::Stream && strncmp(entry.name, "cuStreamWaitEvent", 17) != 0);
-}
-
-// Work of which nobody was told, and functions that may submit it unseen: no stream is known to be idle any more.
-void heed_unseen() {
-  std::uint64_t const untold = order::untold_calls();
-  bool const unknown = order::unknown_function() != nullptr;
-  if (untold == heeded_untold.load(std::memory_order_relaxed) &&
-      unknown == heeded_unknown.load(std::memory_order_relaxed)) [[likely]]
-    return;
-  heeded_untold.store(untold, std::memory_order_relaxed);
-  heeded_unknown.store(unknown, std::memory_order_relaxed);
-  for_each_cache([](Cache& cache) { cache.allocator->expect_unseen_submissions(); });
 }
 
 bool is_being_captured(const KnownStream& stream) {
@@ -187,9 +180,11 @@ KnownStream* stream_of(const Cache& cache, DomainId domain) {
 void confirm_submission() {
   KnownStream*& last = this_thread().here.submitting;
   if (last == nullptr) return;
+  std::size_t const told = this_thread().here.submitting_to;
   for_each_cache([&](Cache& cache) {
+    // A cache that has come since was not told of the beginning.
     DomainId const domain = last->domains[cache.number].load(std::memory_order_acquire);
-    if (domain != DomainId::Shared) cache.allocator->after_submission(domain);
+    if (cache.number < told && domain != DomainId::Shared) cache.allocator->after_submission(domain);
   });
   KnownStream& confirmed = *last;
   last = nullptr;
@@ -199,7 +194,9 @@ void confirm_submission() {
 
 void submit(KnownStream& stream) {
   stream.unconfirmed.fetch_add(1, std::memory_order_acq_rel);
+  std::size_t told = 0;
   for_each_cache([&](Cache& cache) {
+    told = cache.number + 1;
     DomainId const domain = domain_of(stream, cache);
     if (domain == DomainId::Shared)
       cache.allocator->expect_unseen_submissions();  // more streams than can be told apart
@@ -207,6 +204,41 @@ void submit(KnownStream& stream) {
       cache.allocator->before_submission(domain);
   });
   this_thread().here.submitting = &stream;
+  this_thread().here.submitting_to = told;
+}
+
+void heed_unseen() {
+  std::uint64_t const untold = order::untold_calls();
+  bool const unknown = order::unknown_function() != nullptr;
+  if (untold == heeded_untold.load(std::memory_order_relaxed) &&
+      unknown == heeded_unknown.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  heeded_untold.store(untold, std::memory_order_relaxed);
+  heeded_unknown.store(unknown, std::memory_order_relaxed);
+  for_each_cache([](Cache& cache) { cache.allocator->expect_unseen_submissions(); });
+}
+
+CUresult wait_for_work_of(Cache& cache) {
+  std::uint64_t const context = cache.context.load(std::memory_order_acquire);
+  allocator::Streams& streams = cache.allocator->streams();
+  bool all = !streams.unseen();
+  std::vector<DomainId> busy;
+  if (all) {
+    std::scoped_lock const guard(table_lock);
+    by_key.for_each([&](std::uint64_t, KnownStream* stream) {
+      DomainId const domain = stream->domains[cache.number].load(std::memory_order_acquire);
+      if (reinterpret_cast<std::uint64_t>(stream->cuda.context) == context && domain != DomainId::Shared &&
+          !streams.is_idle(domain))
+        busy.push_back(domain);
+    });
+  }
+  for (DomainId const domain : busy) all = streams.wait_for_end(domain) == allocator::Status::Ok && all;
+  if (all) return CUDA_SUCCESS;
+  // Streams that could not be told apart, or asked one by one.
+  CUresult result = CUDA_SUCCESS;
+  if (!capturing())
+    with_context(reinterpret_cast<CUcontext>(context), [&] { result = call(&Driver::cuCtxSynchronize); });
+  return result;
 }
 
 void on_work(const order::Submission& work) {
@@ -227,11 +259,16 @@ void on_work(const order::Submission& work) {
   if (work.entry.work == Work::Stream && is_destruction(work.entry)) return forget_stream(work.stream.handle);
   KnownStream* const stream = known_stream(work.stream);
   if (stream == nullptr || (capturing() && is_being_captured(*stream))) return;
-  if (may_wait_for_host(work.entry)) for_each_cache([](Cache& cache) { cache.allocator->host_may_hold_work(); });
+  if (may_wait_for_host(work.entry))
+    for_each_cache([](Cache& cache) { cache.allocator->host_may_hold_work(); });
+  else if (recorder().host_visible_blocks() != 0)
+    // A kernel may look at it and wait for the host, which goes on in other streams meanwhile.
+    for_each_cache([](Cache& cache) { cache.allocator->expect_further_streams(); });
   submit(*stream);
 }
 
 void forget_stream(std::uint64_t handle) {
+  capture_loses(handle);
   KnownStream* const stream = take_out(handle);
   if (stream == nullptr) return;
   for_each_cache([&](Cache& cache) {

@@ -39,6 +39,10 @@ allocator::DomainId domain_of(KnownStream& stream, Cache& cache);
 KnownStream* stream_of(const Cache& cache, allocator::DomainId domain);
 // What this thread submitted last is with the driver by now.
 void confirm_submission();
+// Where work was, or may be, submitted unseen: no stream is known to be idle any more.
+void heed_unseen();
+// Waits for all work of a cache's own context, as far as it is known to be under way.
+CUresult wait_for_work_of(Cache& cache);
 // Work of this stream begins, for all caches.
 void submit(KnownStream& stream);
 // Before the driver destroys it.

@@ -15,6 +15,8 @@
 #include "interpose/process/process.h"
 #include "interpose/record/devices.h"
 #include "interpose/record/recorder.h"
+#include "interpose/serve/mode.h"
+#include "interpose/serve/serve.h"
 #include "interpose/watch/nvml.h"
 #include "interpose/watch/watcher.h"
 
@@ -23,7 +25,7 @@ namespace {
 
 constexpr long kPeriodNs = 100'000'000;
 
-constinit std::atomic<bool> begun{false};
+constinit std::atomic<bool> begun{false}, has_nvml{false};
 constinit std::atomic<std::uint32_t> stopping{0}, stopped{0};
 
 void wait_for(std::atomic<std::uint32_t>& word, long ns) {
@@ -72,9 +74,10 @@ void sample() {
 
 void run() {
   while (stopping.load(std::memory_order_acquire) == 0 && recording() && !program_has_left()) {
-    shield([] { sample(); });
+    if (has_nvml.load(std::memory_order_relaxed)) shield([] { sample(); });
     wait_for(stopping, kPeriodNs);
   }
+  if (program_has_left()) serve::end_searches();
   announce(stopped);
 }
 
@@ -86,8 +89,10 @@ void start_sampler() {
   Quietly const quietly;
   bool const open = nvml().open();
   recorder().names().fact("nvml", nvml().why());
-  if (!open) return announce(stopped);
-  sample();
+  // Where plans may be searched for, somebody has to see that the program has left.
+  if (!open && !serve::serving()) return announce(stopped);
+  has_nvml.store(open, std::memory_order_relaxed);
+  if (open) sample();
   if (!start_watcher(run)) announce(stopped);
 }
 

@@ -10,6 +10,8 @@
 
 #include <atomic>
 
+#include "allocator/core/solving.h"
+
 namespace tidemark::interpose {
 namespace {
 
@@ -51,7 +53,9 @@ bool program_has_left() {
   constexpr unsigned kDots = 2;  // the folder's links count "." and ".." too
   struct stat threads {};
   // A main thread that has ended stays among the others until the last of them ends, but has no program any more.
-  if (stat("/proc/self/task", &threads) != 0 || threads.st_nlink > kDots + 1 + watchers.load()) return false;
+  if (stat("/proc/self/task", &threads) != 0 ||
+      threads.st_nlink > kDots + 1 + watchers.load() + allocator::solving_threads())
+    return false;
   char main[64], nowhere[1];
   snprintf(main, sizeof main, "/proc/self/task/%d/exe", getpid());
   return readlink(main, nowhere, sizeof nowhere) < 0 && errno == ENOENT;

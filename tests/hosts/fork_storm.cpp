@@ -16,7 +16,9 @@ int main() {
     threads.emplace_back([&] {
       while (!done) {
         tidemark_push(TIDEMARK_LAYER, "layer");
-        host::account.free(host::account.allocate(4096), 4096);
+        void* const block = host::account.allocate(4096);
+        CHECK(cudaMemsetAsync(block, 0, 4096, cudaStreamPerThread));
+        host::account.free(block, 4096);
         tidemark_pop(TIDEMARK_LAYER);
       }
     });
@@ -26,7 +28,9 @@ int main() {
     if (child == 0) {
       void* block = nullptr;
       tidemark_push(TIDEMARK_LAYER, "child");
-      _exit(cudaMalloc(&block, 1) == cudaSuccess ? 1 : 0);
+      bool const well = cudaMalloc(&block, 1) == cudaSuccess || cudaMemset(first, 0, 1) == cudaSuccess ||
+                        cudaFree(first) == cudaSuccess || cudaDeviceSynchronize() == cudaSuccess;
+      _exit(well ? 1 : 0);
     }
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);

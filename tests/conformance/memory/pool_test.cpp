@@ -123,6 +123,23 @@ TEST_F(Pool, HighWaterMarksCanOnlyBeSetBack) {
   EXPECT_CUDA(cudaErrorInvalidValue, cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &value));
 }
 
+TEST_F(Pool, MarksOfTheDefaultPoolAreSetBackOneByOne) {
+  cudaMemPool_t pool = nullptr;
+  Stream const stream;
+  void* p = nullptr;
+  ASSERT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  ASSERT_OK(cudaMallocAsync(&p, 4 * kMiB, stream));
+  ASSERT_OK(cudaFreeAsync(p, stream));
+  ASSERT_OK(cudaStreamSynchronize(stream));
+  EXPECT_GE(number(pool, cudaMemPoolAttrUsedMemHigh), 4 * kMiB);
+  EXPECT_GE(number(pool, cudaMemPoolAttrReservedMemHigh), 4 * kMiB);
+  set(pool, cudaMemPoolAttrReservedMemHigh, 0);
+  EXPECT_EQ(number(pool, cudaMemPoolAttrReservedMemCurrent), number(pool, cudaMemPoolAttrReservedMemHigh));
+  EXPECT_GE(number(pool, cudaMemPoolAttrUsedMemHigh), 4 * kMiB);
+  set(pool, cudaMemPoolAttrUsedMemHigh, 0);
+  EXPECT_EQ(0u, number(pool, cudaMemPoolAttrUsedMemHigh));
+}
+
 TEST_F(Pool, ReservedMemoryIsTheDevicesMemory) {
   NEEDS_SOFTGPU();
   OwnPool const pool;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "tests/conformance/support/kernels.h"
 
@@ -134,10 +135,12 @@ void Sequence::allocate() {
     case 1:
       EXPECT_OK(cudaMalloc(&p, bytes));
       block->kind = Kind::Device;
+      block->may_be_served = true;
       break;
     case 2:
       EXPECT_OK(cudaMallocAsync(&p, bytes, stream.handle));
       block->kind = Kind::Pool;
+      block->may_be_served = true;
       break;
     case 3:
       EXPECT_OK(cudaMallocFromPoolAsync(&p, bytes, own_pool_, stream.handle));
@@ -365,6 +368,16 @@ std::size_t Sequence::large_bytes() const {
   return total;
 }
 
+std::size_t Sequence::served_frames() const {
+  std::set<std::uintptr_t> frames;
+  for (auto const& block : blocks_) {
+    if (!block->may_be_served) continue;
+    auto const begin = reinterpret_cast<std::uintptr_t>(block->data);
+    for (std::uintptr_t at = begin / kGranule; at <= (begin + block->bytes() - 1) / kGranule; ++at) frames.insert(at);
+  }
+  return frames.size();
+}
+
 std::uint64_t Sequence::reserved_by_pools() const {
   std::uint64_t total = 0;
   for (cudaMemPool_t const pool : {own_pool_, default_pool_}) {
@@ -380,11 +393,11 @@ void Sequence::check_memory() {
   if (!is_softgpu()) return;
   std::size_t const used = free_at_start_ - memory_info().free_bytes;
   if (is_served()) {
-    // Blocks of every kind share what is reserved; what no block is in counts as free.
-    std::size_t live = small_bytes();
-    for (auto const& block : blocks_)
-      if (block->kind == Kind::Device && block->bytes() > kLargestSmall) live += block->bytes();
-    EXPECT_GE(used, live);
+    // Blocks of every kind share frames of the granule's size; what no block is in counts as free. What a program can
+    // take is exactly the rest.
+    std::uint64_t own = 0;
+    EXPECT_OK(cudaMemPoolGetAttribute(own_pool_, cudaMemPoolAttrReservedMemCurrent, &own));
+    EXPECT_EQ(used, served_frames() * kGranule + own);
     return;
   }
   std::size_t const certain = large_bytes() + reserved_by_pools();

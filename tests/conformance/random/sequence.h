@@ -23,6 +23,7 @@ struct ModelStream {
 
 struct ModelBlock {
   Kind kind = Kind::Device;
+  bool may_be_served = false;  // where there is an allocator before the driver
   std::byte* data = nullptr;
   std::vector<std::byte> expected;
   cudaEvent_t last_use = nullptr;
@@ -74,6 +75,7 @@ class Sequence {
   void check(const ModelBlock& block);
   std::size_t small_bytes() const;
   std::size_t large_bytes() const;
+  std::size_t served_frames() const;
   std::uint64_t reserved_by_pools() const;
 
   std::mt19937_64 random_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The account of random programs is the device's own, byte for byte after every call: see account/program.cpp.
-// ACCOUNT_SEED and ACCOUNT_WALKS choose which and how many.
+// ACCOUNT_SEED and ACCOUNT_WALKS choose which and how many. Served memory has an account of the same exactness.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -27,13 +27,18 @@ std::vector<std::string> surroundings(std::uint64_t seed) {
   return all;
 }
 
-TEST(Account, OfRandomProgramsIsTheDevicesOwn) {
+std::vector<std::string> with(std::vector<std::string> all, std::initializer_list<const char*> more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void walk_in(const char* mode, const char* served) {
   std::uint64_t const first = setting("ACCOUNT_SEED", 1), walks = setting("ACCOUNT_WALKS", 100);
   std::map<std::string, int> well;
   for (std::uint64_t seed = first; seed < first + walks; ++seed) {
     Host const host{.name = "account_walk",
                     .arguments = {std::to_string(seed), "300"},
-                    .environment = surroundings(seed),
+                    .environment = with(surroundings(seed), {mode, served}),
                     .out = "%f/walk.tide"};
     Ran const ran = run_host(host, How::Preloaded);
     ASSERT_EQ(ran.outcome.exit_code, 0) << "seed " << seed << "\n" << ran.outcome.out << ran.outcome.err << ran.said;
@@ -45,6 +50,14 @@ TEST(Account, OfRandomProgramsIsTheDevicesOwn) {
   // Nothing is shown by calls that never succeed.
   for (auto const& [action, times] : well) EXPECT_GT(times, 0) << action;
   EXPECT_GE(well.size(), 40u);
+}
+
+TEST(Account, OfRandomProgramsIsTheDevicesOwn) {
+  walk_in("TIDEMARK_MODE=observe", "ACCOUNT_SERVED=0");
+}
+
+TEST(Account, OfServedMemoryIsTheProgramsOwnAndTheDevices) {
+  walk_in("TIDEMARK_MODE=cache", "ACCOUNT_SERVED=1");
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ std::vector<Hazard> hazards() {
       {.name = "ThrowsAcross", .host = {"throws", {"throw"}}},
       {.name = "JumpsAcross", .host = {"throws", {"jump"}}},
       {.name = "EndsTheThreadAcross", .host = {"throws", {"end"}}},
-      {.name = "MainThreadEnds", .host = {"main_thread_ends"}},
+      {.name = "MainThreadEnds", .host = {"main_thread_ends", {"soon"}}},
+      {.name = "MainThreadEndsWhileAPlanIsSought", .host = {"main_thread_ends", {"planned"}}},
       {.name = "MovesAbout", .host = {"moves"}},
       {.name = "FileSizeLimited", .host = {"scarce", {"file_size"}}, .traces = 0},
       {.name = "NoFilesLeft", .host = {"scarce", {"files"}}, .traces = 0},
@@ -81,9 +82,9 @@ std::vector<Hazard> hazards() {
 
 std::vector<How> ways() {
 #ifdef HOSTS_COMMAND
-  return {How::Preloaded, How::Everything, How::Command};
+  return {How::Preloaded, How::Observed, How::Everything, How::Command};
 #else
-  return {How::Preloaded, How::Everything};
+  return {How::Preloaded, How::Observed, How::Everything};
 #endif
 }
 
@@ -140,6 +141,7 @@ TEST_P(HostTest, BehavesAsAloneAndIsRecorded) {
 std::string name_of(const testing::TestParamInfo<HostTest::ParamType>& test) {
   How const how = std::get<How>(test.param);
   return std::string(std::get<Hazard>(test.param).name) + (how == How::Command      ? "UnderRun"
+                                                           : how == How::Observed   ? "Observed"
                                                            : how == How::Everything ? "WithEverything"
                                                                                     : "");
 }

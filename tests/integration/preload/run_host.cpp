@@ -135,8 +135,9 @@ Ran run_host(const Host& host, How how) {
       .folder = folder.path().string()};
   program.environment.insert(program.environment.end(), host.environment.begin(), host.environment.end());
   std::string const out = "TIDEMARK_OUT=" + in_folder(host.out, folder.path());
-  if (how == How::Preloaded || how == How::Everything) {
+  if (how == How::Preloaded || how == How::Observed || how == How::Everything) {
     program.environment.insert(program.environment.end(), {"LD_PRELOAD=" + joined(host), out});
+    if (how == How::Observed) program.environment.push_back("TIDEMARK_MODE=observe");
     if (how == How::Everything)
       program.environment.insert(program.environment.end(), {"TIDEMARK_STACKS=1", "TIDEMARK_CUPTI=1"});
   } else if (!others(host).empty()) {

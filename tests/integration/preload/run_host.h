@@ -11,8 +11,8 @@
 
 namespace tidemark::test {
 
-// Everything: with call stacks and CUPTI.
-enum class How { Bare, Preloaded, Everything, Command };
+// Observed: memory is the driver's own. Everything: with call stacks and CUPTI.
+enum class How { Bare, Preloaded, Observed, Everything, Command };
 
 // One line of a host's own account.
 struct Account {

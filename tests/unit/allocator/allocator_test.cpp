@@ -77,6 +77,19 @@ TEST_F(AllocatorTest, AWholeBlockIsTheDriversOwnAndGoesBackAtOnce) {
   EXPECT_EQ(allocator->free(address), Freed::NotOurs);
 }
 
+TEST_F(AllocatorTest, AWholeBlockThatTheDriverDoesNotTakeBackLivesOn) {
+  std::uint64_t address = 0;
+  ASSERT_EQ(allocator->allocate({.bytes = 3 << 20, .whole = true}, &address), Status::Ok);
+  device.fail(tests::Call::Free, 0, Status::Failed);
+  EXPECT_EQ(allocator->free(address), Freed::Refused);
+  EXPECT_EQ(statistics().live_bytes, 3u << 20);
+  EXPECT_EQ(statistics().reserved_bytes, 3u << 20);
+  Allocator::Block block;
+  EXPECT_TRUE(allocator->describe(address, &block));
+  EXPECT_EQ(allocator->free(address), Freed::Yes);
+  EXPECT_EQ(statistics().reserved_bytes, 0u);
+}
+
 TEST_F(AllocatorTest, SizesThatNoDeviceHasAreRefused) {
   allocator->free(allocate(1_KiB));
   for (std::uint64_t const bytes : {~0ull, ~0ull - 600, 1ull << 60, (1ull << 41) + 1024, 1ull << 40})

@@ -39,6 +39,7 @@ bool Walk::destroy_context() {
   if (nameless_) return false;
   CUcontext const gone = take(contexts_, CUcontext{nullptr});
   if (gone == nullptr || cuCtxDestroy(gone) != CUDA_SUCCESS) return false;
+  context_ended(gone);
   streams_.clear();
   graphs_.clear();
   return cuCtxSetCurrent(primary(0)) == CUDA_SUCCESS;
@@ -54,6 +55,7 @@ bool Walk::reset_device() {
   if (nameless_) return false;
   auto const device = static_cast<CUdevice>(pick(kDevices));
   bool const well = cuDevicePrimaryCtxReset(device) == CUDA_SUCCESS;
+  if (well && primaries_[device] != nullptr) context_ended(primaries_[device]);
   streams_.clear();
   graphs_.clear();
   // Resetting does not release: the hold is given up, and a new one brings the context back.
@@ -67,6 +69,7 @@ bool Walk::release_primary() {
   auto const device = static_cast<CUdevice>(pick(kDevices));
   if (primaries_[device] == nullptr) return false;
   bool const well = cuDevicePrimaryCtxRelease(device) == CUDA_SUCCESS;
+  if (well) context_ended(primaries_[device]);
   streams_.clear();
   graphs_.clear();
   primaries_[device] = nullptr;

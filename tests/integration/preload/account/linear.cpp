@@ -8,7 +8,9 @@ namespace walk {
 
 bool Walk::alloc() {
   CUdeviceptr block = 0;
-  if (cuMemAlloc(&block, any_size()) != CUDA_SUCCESS) return false;
+  std::size_t const bytes = any_size();
+  if (cuMemAlloc(&block, bytes) != CUDA_SUCCESS) return false;
+  own(block, bytes);
   remember(block);
   return true;
 }
@@ -16,7 +18,9 @@ bool Walk::alloc() {
 bool Walk::alloc_pitch() {
   CUdeviceptr block = 0;
   std::size_t pitch = 0;
-  if (cuMemAllocPitch(&block, &pitch, 1 + pick(5000), 1 + pick(300), 4u << pick(3)) != CUDA_SUCCESS) return false;
+  std::size_t const width = 1 + pick(5000), height = 1 + pick(300);
+  if (cuMemAllocPitch(&block, &pitch, width, height, 4u << pick(3)) != CUDA_SUCCESS) return false;
+  own(block, pitch * height);
   remember(block);
   return true;
 }
@@ -47,7 +51,9 @@ bool Walk::prefetch() {
 
 bool Walk::free() {
   CUdeviceptr const block = chance(80) ? take(blocks_, CUdeviceptr{0}) : any(blocks_, CUdeviceptr{0});
-  return block != 0 && cuMemFree(block) == CUDA_SUCCESS;
+  if (block == 0 || cuMemFree(block) != CUDA_SUCCESS) return false;
+  own_.erase(block);
+  return true;
 }
 
 bool Walk::alloc_host() {

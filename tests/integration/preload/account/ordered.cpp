@@ -27,7 +27,12 @@ bool Walk::destroy_stream() {
 
 bool Walk::alloc_async() {
   CUdeviceptr block = 0;
-  if (cuMemAllocAsync(&block, any_size(), any_stream()) != CUDA_SUCCESS) return false;
+  std::size_t const bytes = any_size();
+  CUstream const stream = any_stream();
+  CUdevice device = 0;
+  if (cuMemAllocAsync(&block, bytes, stream) != CUDA_SUCCESS) return false;
+  if (cuStreamGetDevice(stream, &device) != CUDA_SUCCESS) cuCtxGetDevice(&device);
+  own_ordered(block, bytes, device);
   remember(block);
   return true;
 }
@@ -35,14 +40,18 @@ bool Walk::alloc_async() {
 bool Walk::alloc_from_pool() {
   CUdeviceptr block = 0;
   CUmemoryPool const pool = any(pools_, CUmemoryPool{nullptr});
-  if (pool == nullptr || cuMemAllocFromPoolAsync(&block, any_size(), pool, any_stream()) != CUDA_SUCCESS) return false;
+  std::size_t const bytes = any_size();
+  if (pool == nullptr || cuMemAllocFromPoolAsync(&block, bytes, pool, any_stream()) != CUDA_SUCCESS) return false;
+  own_ordered(block, bytes, pool_devices_[pool]);
   remember(block);
   return true;
 }
 
 bool Walk::free_async() {
   CUdeviceptr const block = chance(80) ? take(blocks_, CUdeviceptr{0}) : any(blocks_, CUdeviceptr{0});
-  return block != 0 && cuMemFreeAsync(block, any_stream()) == CUDA_SUCCESS;
+  if (block == 0 || cuMemFreeAsync(block, any_stream()) != CUDA_SUCCESS) return false;
+  own_.erase(block);
+  return true;
 }
 
 bool Walk::make_pool() {
@@ -50,6 +59,7 @@ bool Walk::make_pool() {
   CUmemoryPool pool = nullptr;
   if (pools_.size() > 4 || cuMemPoolCreate(&pool, &properties) != CUDA_SUCCESS) return false;
   pools_.push_back(pool);
+  pool_devices_[pool] = properties.location.id;
   return true;
 }
 

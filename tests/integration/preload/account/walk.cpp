@@ -87,6 +87,28 @@ void Walk::remember(CUdeviceptr block) {
   if (blocks_.size() > 200) blocks_.erase(blocks_.begin());
 }
 
+void Walk::own(CUdeviceptr block, std::uint64_t bytes) {
+  Own fresh{.bytes = bytes};
+  cuCtxGetDevice(&fresh.device);
+  cuCtxGetCurrent(&fresh.context);
+  own_[block] = fresh;
+}
+
+void Walk::own_ordered(CUdeviceptr block, std::uint64_t bytes, int device) {
+  own_[block] = {.bytes = bytes, .ordered = true, .device = device};
+}
+
+void Walk::context_ended(CUcontext context) {
+  std::erase_if(own_, [&](auto const& entry) { return entry.second.context == context; });
+}
+
+std::uint64_t Walk::own_bytes(int device, bool ordered) const {
+  std::uint64_t sum = 0;
+  for (auto const& [block, about] : own_)
+    if (about.device == device && about.ordered == ordered) sum += about.bytes;
+  return sum;
+}
+
 CUstream Walk::any_stream() {
   if (chance(30)) return nullptr;
   if (chance(10)) return CU_STREAM_PER_THREAD;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random walk through the memory calls of the driver. It keeps no account of its own, only what it may name next,
-// live or stale: what a call did is the device's to say. The same seed makes the same calls.
+// A random walk through the memory calls of the driver. What it may name next is live or stale: what a call did is the
+// device's to say. Of linear and pool memory it keeps an account of its own, which is the device's where blocks are the
+// driver's, and the only one where they are served. The same seed makes the same calls.
 #pragma once
 #include <cuda.h>
 
@@ -14,6 +15,14 @@ namespace walk {
 
 inline constexpr int kDevices = 2;
 
+// A block that a call has given and none has taken back.
+struct Own {
+  std::uint64_t bytes = 0;
+  bool ordered = false;  // of a pool
+  int device = 0;
+  CUcontext context = nullptr;  // whose end ends it; null: none
+};
+
 class Walk {
  public:
   explicit Walk(std::uint64_t seed);
@@ -24,6 +33,7 @@ class Walk {
     int tried = 0, well = 0;
   };
   const std::map<std::string, Count>& counts() const { return counts_; }
+  std::uint64_t own_bytes(int device, bool ordered) const;
 
  private:
   using Action = bool (Walk::*)();
@@ -43,6 +53,9 @@ class Walk {
   template <class T>
   T take(std::vector<T>& from, T otherwise);
   void remember(CUdeviceptr block);
+  void own(CUdeviceptr block, std::uint64_t bytes);
+  void own_ordered(CUdeviceptr block, std::uint64_t bytes, int device);
+  void context_ended(CUcontext context);
   std::size_t any_size();
   CUstream any_stream();
   std::size_t granules() { return (1 + pick(6)) << 21; }
@@ -102,6 +115,7 @@ class Walk {
   };
   std::mt19937_64 random_;
   std::map<std::string, Count> counts_;
+  std::map<CUdeviceptr, Own> own_;
   std::vector<CUdeviceptr> blocks_;  // device, managed, pool and graph memory; some of it freed long ago
   struct Managed {
     CUdeviceptr block = 0;
@@ -114,6 +128,7 @@ class Walk {
   std::vector<CUmipmappedArray> mipmaps_;
   std::vector<CUstream> streams_;
   std::vector<CUmemoryPool> pools_;
+  std::map<CUmemoryPool, int> pool_devices_;
   bool nameless_ = false;  // a pool has been destroyed before its blocks
   std::vector<CUgraphExec> graphs_;
   std::vector<Range> reserved_, mapped_;
