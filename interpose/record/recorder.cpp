@@ -56,6 +56,11 @@ bool is_host_visible(trace::Class block_class) {
          block_class == trace::Class::Managed;
 }
 
+// CUPTI knows the driver's own blocks, and nothing of those that are served.
+bool is_audited(const Owned& block) {
+  return cupti_audits() && block.generation == 0;
+}
+
 // A mapping lies where its physical block does.
 AuditedBlock audited(std::uint64_t address, const Owned& block, Registry& registry) {
   AuditedBlock out{.address = address,
@@ -188,7 +193,7 @@ void Recorder::allocated(const Allocation& a) {
   }
   if (before) passed_by(a.address, *before, block.ticks - 1);
   count_in(block);
-  if (cupti_audits()) cupti_audit().allocated(audited(a.address, block, registry_));
+  if (is_audited(block)) cupti_audit().allocated(audited(a.address, block, registry_));
   if (to == nullptr) return;
   to->device(a.device);
   to->stream(block.stream);
@@ -204,7 +209,7 @@ void Recorder::allocated(const Allocation& a) {
 // Two blocks cannot have one address: the one before has ended, however that passed us by.
 void Recorder::passed_by(std::uint64_t address, const Owned& block, std::uint64_t ticks) {
   count_out(block);
-  if (cupti_audits()) {
+  if (is_audited(block)) {
     AuditedBlock ended = audited(address, block, registry_);
     ended.doubt = Doubt::Context;
     cupti_audit().released(ended);
@@ -234,7 +239,7 @@ void Recorder::left(const Leaving& leaving, std::uint64_t stream) {
     return;
   }
   count_out(leaving.block);
-  if (cupti_audits()) cupti_audit().released(audited(leaving.address, leaving.block, registry_));
+  if (is_audited(leaving.block)) cupti_audit().released(audited(leaving.address, leaving.block, registry_));
   trace::Lane* const to = lane();
   if (to == nullptr) return;
   to->stream(stream == 0 ? 0 : names_.stream(stream, leaving.block.device, 0));

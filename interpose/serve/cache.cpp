@@ -87,6 +87,7 @@ bool finds_sick() {
   if (!enter_stream(nullptr)) return false;
   CUresult const result = call(&Driver::cuStreamQuery, CUstream{nullptr});
   leave_stream();
+  devices().sample_moved();  // the question may have let work go on
   return is_sticky(result);
 }
 

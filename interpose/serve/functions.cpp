@@ -5,6 +5,7 @@
 
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
+#include "interpose/process/stage.h"
 #include "interpose/real/primary.h"
 #include "interpose/record/devices.h"
 #include "interpose/serve/cache.h"
@@ -57,17 +58,30 @@ CUresult free(CUdeviceptr block) {
   return result;
 }
 
+// A call of ours may let work go on that moves managed memory, or that pools have waited for.
+CUresult sampled(CUresult result) {
+  if (recording()) devices().sample_moved();
+  return result;
+}
+
 CUresult record(CUevent event, CUstream stream) {
   if (!enter_stream(stream)) return CUDA_ERROR_NOT_READY;
   CUresult const result = call(&Driver::cuEventRecord, event, stream);
   leave_stream();
-  return result;
+  return sampled(result);
 }
 CUresult wait_in_stream(CUstream stream, CUevent event, unsigned int flags) {
   if (!enter_stream(stream)) return CUDA_ERROR_NOT_READY;
   CUresult const result = call(&Driver::cuStreamWaitEvent, stream, event, flags);
   leave_stream();
-  return result;
+  return sampled(result);
+}
+
+CUresult query(CUevent event) {
+  return sampled(call(&Driver::cuEventQuery, event));
+}
+CUresult wait(CUevent event) {
+  return sampled(call(&Driver::cuEventSynchronize, event));
 }
 
 // Everything that any stream known to a cache has to do.
@@ -79,7 +93,7 @@ CUresult synchronize() {
       if (CUresult const result = call(&Driver::cuCtxSynchronize); result != CUDA_SUCCESS) all = result;
     });
   });
-  return all;
+  return sampled(all);
 }
 
 }  // namespace
@@ -105,8 +119,8 @@ allocator::DriverFunctions driver_functions() {
           .create_event = d.cuEventCreate,
           .destroy_event = d.cuEventDestroy_v2,
           .record = &record,
-          .query = d.cuEventQuery,
-          .wait = d.cuEventSynchronize,
+          .query = &query,
+          .wait = &wait,
           .wait_in_stream = &wait_in_stream,
           .exchange_capture_mode = d.cuThreadExchangeStreamCaptureMode};
 }

@@ -318,6 +318,7 @@ void write_statistics() {
     all.plan_hits += s.plan_hits;
     all.plan_misses += s.plan_misses;
     all.moved_bytes += s.moved_bytes;
+    all.reserved_bytes += s.reserved_bytes;
   });
   auto& names = recorder().names();
   auto const fact = [&](const char* key, std::uint64_t value) { names.fact(key, std::to_string(value)); };
@@ -329,6 +330,7 @@ void write_statistics() {
   fact("cache.plan_hits", all.plan_hits);
   fact("cache.plan_misses", all.plan_misses);
   fact("cache.moved_bytes", all.moved_bytes);
+  fact("cache.reserved_bytes", all.reserved_bytes);
 }
 
 }  // namespace tidemark::interpose::serve

@@ -12,6 +12,7 @@
 #include "base/spin_lock.h"
 #include "interpose/process/shield.h"
 #include "interpose/real/primary.h"
+#include "interpose/record/devices.h"
 #include "interpose/record/recorder.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
@@ -238,6 +239,7 @@ CUresult wait_for_work_of(Cache& cache) {
   CUresult result = CUDA_SUCCESS;
   if (!capturing())
     with_context(reinterpret_cast<CUcontext>(context), [&] { result = call(&Driver::cuCtxSynchronize); });
+  if (recording()) devices().sample_moved();
   return result;
 }
 

@@ -9,6 +9,7 @@ int main() {
   std::printf("%s\n", cudaGetErrorName(cudaIpcGetMemHandle(&handle, block)));
   static_cast<void>(cudaGetLastError());
   host::account.free(block, 1 << 20);
+  host::work();
   host::account.write();
   return 0;
 }

@@ -46,7 +46,7 @@ int main(int, char** argv) {
     host::work();
   } else if (what == "file_size_later") {
     set_limit(RLIMIT_FSIZE, 2 << 20);
-    much_work(60'000);
+    much_work(150'000);
   } else if (what == "file_size_lowered") {
     host::work();
     set_limit(RLIMIT_FSIZE, 4096);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control leaves a CUDA call by other ways than a return: an exception that is thrown inside it, a jump, the end of the
-// thread. The software device's observer, which is called on the caller's thread, gives the opportunity.
+// thread. The software device's observer, which is called on the caller's thread, gives the opportunity. Managed memory
+// is the driver's own whoever serves the rest.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -42,12 +43,12 @@ void* allocate_and_leave(void*) {
   void* block = nullptr;
   if (how == "throw") {
     try {
-      cudaMalloc(&block, 50'000);
+      cudaMallocManaged(&block, 50'000);
     } catch (const std::runtime_error& error) {
       std::printf("caught: %s\n", error.what());
     }
   } else if (setjmp(back) == 0) {
-    cudaMalloc(&block, 50'000);
+    cudaMallocManaged(&block, 50'000);
   } else {
     std::puts("jumped");
   }
@@ -86,8 +87,10 @@ int main(int, char** argv) {
   auto const observe = reinterpret_cast<decltype(&softgpu_observe)>(dlsym(library, "softgpu_observe"));
   REQUIRE(observe != nullptr);
   observe(&kObserver);
-  run(allocate_and_leave, nullptr, "cuMemAlloc_v2");
-  void* const block = host::account.allocate(60'000);
+  run(allocate_and_leave, nullptr, "cuMemAllocManaged");
+  void* block = nullptr;
+  CHECK(cudaMallocManaged(&block, 60'000));
+  host::account.add(60'000);
   run(free_and_leave, block, "cuMemFree_v2");
   // It was not freed, so it can be.
   if (how != "jump") host::account.free(block, 60'000);
