@@ -140,8 +140,7 @@ void Allocator::keep(Record& block, DomainId domain) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
     if ((mode & kCapture) == 0 && ((mode & kMulti) == 0 || domain != DomainId::Shared)) {
       DomainId const owner = effective(domain, mode);
-      block.stamp =
-          owner == DomainId::Shared ? streams_.stamp(sole_.load(std::memory_order_relaxed)) : streams_.stamp(owner);
+      block.stamp = owner == DomainId::Shared ? stamp_single(thread->latest_stamp) : streams_.stamp(owner);
       block.domain = owner;
       std::uint64_t const key = Magazine::key_of(owner, block.granules);
       Magazine* const m = thread->make(key, [&](Magazine& old) { spill(old, old.count); });
@@ -167,7 +166,7 @@ void Allocator::free_shared_or_wait(Record& block) {
     ExactCache& shared = cache(DomainId::Shared);
     std::lock_guard const guard(shared.lock());
     if ((mode_.load(std::memory_order_acquire) & kMulti) == 0) {
-      block.stamp = streams_.stamp(sole_.load(std::memory_order_relaxed));
+      block.stamp = stamp_single(shared_stamp_);
       if (shared.push(block)) return;
     }
   }

@@ -7,6 +7,7 @@
 // place (program, magazine, cache, batch, capture, arena); memory is handed out only where streams.h says that it is
 // free; reserved <= limit.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -111,15 +112,11 @@ class Allocator {
   }
   // On the same thread, before it calls anything else here.
   void after_submission(DomainId stream) { streams_.confirm_submission(stream); }
-  // Before work that may wait for the host: nobody waits for it here, but as the driver's own free would have.
+  // Before work that may wait for the host: nobody waits for it here, but as the driver's own free would have, and no
+  // stream that comes later is put behind it for what was freed before.
   void host_may_hold_work() {
-    if (!host_holds_.load(std::memory_order_acquire)) [[unlikely]]
+    if ((mode_.load(std::memory_order_acquire) & kMulti) == 0 || !host_holds_.load(std::memory_order_relaxed))
       expect_held_work();
-  }
-  // Before work that the program may want to go on beside: streams that come later are not made to wait for it.
-  void expect_further_streams() {
-    if ((mode_.load(std::memory_order_acquire) & kMulti) == 0) [[unlikely]]
-      end_single_order();
   }
   // A client may submit work without our seeing it.
   void expect_unseen_submissions();
@@ -188,6 +185,11 @@ class Allocator {
     const ThreadSlot& slot = t_slots[slot_];
     return slot.serial == serial_ ? slot.cache : nullptr;
   }
+  // Of a free while one stream's order is everybody's. Where the last such free stands, a second stream begins.
+  std::uint64_t stamp_single(std::uint64_t& latest) const {
+    latest = std::max(latest, streams_.stamp(sole_.load(std::memory_order_relaxed)));
+    return latest;
+  }
   static void count(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);  // one writer
   }
@@ -216,7 +218,7 @@ class Allocator {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
     if ((mode & (kCapture | kRecord)) != 0 || block.capture != 0 || block.whole || block.planned) return false;
     if ((mode & kMulti) == 0)
-      block.stamp = streams_.stamp(sole_.load(std::memory_order_relaxed));
+      block.stamp = stamp_single(thread.latest_stamp);
     else if (domain != DomainId::Shared)
       block.stamp = streams_.stamp(domain);
     else
@@ -273,7 +275,9 @@ class Allocator {
   void empty(ThreadCache& thread);
   void empty_magazines();
   bool empty_own_magazines();  // false: there was nothing in them
-  void pass_threads();         // returns when no thread is in a section that it entered before
+  // Returns when no thread is in a section that it entered before; the latest stamp of what they freed in a single
+  // stream's order.
+  std::uint64_t pass_threads();
 
   // search.cpp: one step each; null: nothing found
   Record* search(const Want& want);
@@ -336,6 +340,7 @@ class Allocator {
   void use_first_time(DomainId stream);
   void become_multi();
   void end_single_order();
+  void mark_sole();
   void expect_held_work();
   void merge_ended(DomainId stream);
   void hold(Record& block, DomainId domain);
@@ -364,7 +369,10 @@ class Allocator {
   mutable FutexLock counts_lock_;
 
   FutexLock order_lock_;           // one first use at a time
-  std::uint64_t switched_at_ = 0;  // the first stream's stamp when a second one was used
+  std::uint64_t switched_at_ = 0;  // the first stream's stamp at the last free in its order, when others came
+  // The latest of such stamps: of threads that are gone, under threads_lock_; of frees into the shared cache, under its
+  // lock; of places of plans, under the pilot's.
+  std::uint64_t gone_stamp_ = 0, shared_stamp_ = 0, leased_stamp_ = 0;
   mutable FutexLock capture_lock_;
   std::vector<Held> held_;
   std::vector<Capture> captures_;  // known as long as they run, have graphs or blocks

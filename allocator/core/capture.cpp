@@ -21,7 +21,7 @@ bool Allocator::is_capturing() const {
 Allocator::CaptureId Allocator::begin_capture() {
   // A stream that is used for the first time during a capture has to begin behind the first one's end, and then no
   // event may be recorded there.
-  if (sole_.load(std::memory_order_acquire) != DomainId::Shared) expect_further_streams();
+  if (sole_.load(std::memory_order_acquire) != DomainId::Shared) end_single_order();
   std::lock_guard const guard(capture_lock_);
   CaptureId const id = next_capture_++;
   captures_.push_back({.id = id});

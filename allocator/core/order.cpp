@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the order of one stream is no longer everybody's.
+#include <algorithm>
 #include <mutex>
 
 #include "allocator/core/allocator.h"
@@ -25,26 +26,33 @@ void Allocator::use_first_time(DomainId stream) {
 }
 
 // From here on a free says which streams it has to wait for. Frees that were decided before are all over when this
-// returns, so the first stream's end, read afterwards, is behind every use of what they freed.
+// returns: the latest of their stamps is behind every use of what they freed.
 void Allocator::become_multi() {
   mode_.fetch_or(kMulti, std::memory_order_seq_cst);
-  pass_threads();
-  { std::lock_guard const guard(cache(DomainId::Shared).lock()); }
+  std::uint64_t latest = pass_threads();
+  {
+    std::lock_guard const guard(cache(DomainId::Shared).lock());
+    latest = std::max(latest, shared_stamp_);
+  }
   {
     std::lock_guard const guard(pilot_.lock());
+    latest = std::max(latest, leased_stamp_);
     // Each stream's allocations are a loop of their own from now on.
     if (pilot_started_.load(std::memory_order_relaxed)) mode_.fetch_or(kSeen | kRecord, std::memory_order_seq_cst);
   }
-  DomainId const sole = sole_.load(std::memory_order_relaxed);
-  switched_at_ = sole == DomainId::Shared ? 0 : streams_.stamp(sole);
+  switched_at_ = latest;
 }
 
-// The event behind which later streams begin is recorded now: what comes to the first stream after this, they do not
-// wait for.
+// The event behind which later streams begin is recorded now.
 void Allocator::end_single_order() {
   std::lock_guard const guard(order_lock_);
   if ((mode_.load(std::memory_order_relaxed) & kMulti) != 0) return;
   become_multi();
+  mark_sole();
+}
+
+// Behind it stands what was freed in the first stream's order.
+void Allocator::mark_sole() {
   DomainId const sole = sole_.load(std::memory_order_relaxed);
   Mark end;
   if (sole == DomainId::Shared) return;
@@ -52,10 +60,12 @@ void Allocator::end_single_order() {
   if (options_.wait_at_second) streams_.wait_for_end(sole);
 }
 
-// Told last: whoever finds it said may submit such work.
 void Allocator::expect_held_work() {
-  expect_further_streams();
-  host_holds_.store(true, std::memory_order_release);
+  // Who has to wait at the second stream cannot do so behind work that is held.
+  if (options_.wait_at_second) end_single_order();
+  std::lock_guard const guard(order_lock_);
+  if ((mode_.load(std::memory_order_relaxed) & kMulti) == 0) mark_sole();
+  host_holds_.store(true, std::memory_order_relaxed);
 }
 
 void Allocator::expect_unseen_submissions() {

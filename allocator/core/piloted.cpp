@@ -219,6 +219,7 @@ bool Allocator::release_leased(Record& block, DomainId domain) {
     bool const multi = (mode_.load(std::memory_order_acquire) & kMulti) != 0;
     Loop* const loop = pilot_.holder_of(block);
     if (!multi || (domain == loop->domain && domain != DomainId::Shared)) {
+      if (!multi) stamp_single(leased_stamp_);
       loop->lease->release(block);
       return true;
     }

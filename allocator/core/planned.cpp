@@ -70,7 +70,7 @@ void Allocator::free_planned(Record& block, DomainId domain) {
     // As for other frees, the mode is read where a change of it waits for us.
     std::lock_guard const guard(cache(DomainId::Shared).lock());
     if ((mode_.load(std::memory_order_acquire) & kMulti) == 0) {
-      arena_.release(block, DomainId::Shared, streams_.stamp(sole_.load(std::memory_order_relaxed)));
+      arena_.release(block, DomainId::Shared, stamp_single(shared_stamp_));
       return;
     }
   }

@@ -128,7 +128,8 @@ class alignas(64) ThreadCache {
   }
 
   ThreadCounts counts;
-  ThreadCache* next = nullptr;  // of the allocator's list
+  std::uint64_t latest_stamp = 0;  // of what it freed while there was one stream; inside, or with the section closed
+  ThreadCache* next = nullptr;     // of the allocator's list
 
  private:
   static std::size_t home(std::uint64_t key) {

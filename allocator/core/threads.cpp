@@ -97,6 +97,7 @@ void Allocator::detach_thread(ThreadCache& thread) {
     ThreadCache** at = &threads_;
     while (*at != &thread) at = &(*at)->next;
     *at = thread.next;
+    gone_stamp_ = std::max(gone_stamp_, thread.latest_stamp);
     // In the same section, so that no sum misses it or counts it twice.
     std::lock_guard const counting(counts_lock_);
     count(behind_.allocations, thread.counts.allocations);
@@ -146,8 +147,11 @@ bool Allocator::empty_own_magazines() {
   return count != 0;
 }
 
-void Allocator::pass_threads() {
-  stop_threads([](ThreadCache&) {});
+std::uint64_t Allocator::pass_threads() {
+  std::uint64_t latest = 0;
+  stop_threads([&](ThreadCache& thread) { latest = std::max(latest, thread.latest_stamp); });
+  std::lock_guard const guard(threads_lock_);
+  return std::max(latest, gone_stamp_);
 }
 
 std::uint64_t Allocator::magazine_bytes() {

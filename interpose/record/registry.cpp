@@ -6,11 +6,14 @@ namespace tidemark::interpose {
 bool Registry::insert(std::uint64_t address, Owned& block, std::optional<Owned>& before, const trace::Clock& clock) {
   Shard& s = shard(trace::space_of(block.block_class), address);
   std::scoped_lock const guard(s.lock);
-  if (Owned const* const found = s.blocks.find(address)) before = *found;
-  block.ticks = clock.now_ordered();
+  std::size_t const count = s.blocks.size();
   Owned* const place = s.blocks.insert(address);
-  if (place != nullptr) *place = block;
-  return place != nullptr;
+  if (place == nullptr) return false;
+  if (s.blocks.size() == count) [[unlikely]]
+    before = *place;
+  block.ticks = clock.now_ordered();
+  *place = block;
+  return true;
 }
 
 std::uint64_t Registry::put_back(std::uint64_t address, const Owned& block, const trace::Clock& clock) {

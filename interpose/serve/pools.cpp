@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/serve/pools.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -73,12 +74,27 @@ void trim_pool(CUmemoryPool pool, std::size_t keep_bytes) {
   });
 }
 
+namespace {
+
+// A pool keeps what is free in it up to its threshold; of what is cached, so much is told to be kept.
+std::uint64_t kept_bytes(CUmemoryPool pool, Cache& cache, std::uint64_t live_bytes) {
+  cuuint64_t threshold = 0;
+  call(&Driver::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, static_cast<void*>(&threshold));
+  return threshold <= live_bytes ? 0 : std::min(threshold - live_bytes, cache.allocator->arena().returnable_bytes());
+}
+
+}  // namespace
+
 void correct_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   auto& number = *static_cast<cuuint64_t*>(value);
   for_each_cache_of(pool, [&](Cache& cache) {
     switch (attribute) {
-      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: number += cache.ordered_bytes.load(std::memory_order_relaxed); break;
+      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: number += cache.ordered_bytes.load(std::memory_order_relaxed); break;
+      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: {
+        std::uint64_t const live = cache.ordered_bytes.load(std::memory_order_relaxed);
+        number += live + kept_bytes(pool, cache, live);
+        break;
+      }
       case CU_MEMPOOL_ATTR_USED_MEM_HIGH: number += cache.most_ordered_bytes.load(std::memory_order_relaxed); break;
       case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         number += cache.most_reserved_bytes.load(std::memory_order_relaxed);

@@ -165,8 +165,11 @@ Answer answered(F f) {
 }  // namespace
 
 bool is_current() {
-  const Here& at = this_thread().here;
-  return at.cache != nullptr && at.epoch == detail::epoch.load(std::memory_order_acquire) && !is_forked();
+  if (!has_caches()) return false;
+  Thread& thread = this_thread();
+  if (thread.here.epoch != detail::epoch.load(std::memory_order_acquire)) [[unlikely]]
+    shield([] { here(); });
+  return thread.here.cache != nullptr && !thread.inside;
 }
 
 bool allocate(CUdeviceptr* out, std::size_t bytes) {

@@ -6,10 +6,11 @@
 
 #include "interpose/order/order.h"
 #include "interpose/real/driver.h"
+#include "interpose/serve/ours.h"
 
 namespace tidemark::interpose::serve {
 
-// Whether this thread's context has a cache: no call of the driver is needed to serve it.
+// Whether this thread's context has a cache: the runtime need not be asked to serve it.
 bool is_current();
 // A block for the current context, or, with a stream, in its order. False: the driver is to be asked.
 bool allocate(CUdeviceptr* out, std::size_t bytes);
@@ -38,8 +39,6 @@ enum class Found : std::uint8_t { NotOurs, Free, Live };
 Found find_block(std::uint64_t address, Block* block);
 // Whether what a copy or a fill names is, as far as it is ours, inside of live blocks: the driver sees only mappings.
 bool is_within_blocks(const order::Entry& entry, const order::Arguments& arguments);
-// Whether an address belongs to the allocator, in whatever state.
-bool is_ours(std::uint64_t address);
 
 // What caches of a device have taken of it as mapped memory, which no context ends.
 std::uint64_t mapped_bytes(std::uint8_t device);

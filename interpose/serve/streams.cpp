@@ -261,11 +261,7 @@ void on_work(const order::Submission& work) {
   if (work.entry.work == Work::Stream && is_destruction(work.entry)) return forget_stream(work.stream.handle);
   KnownStream* const stream = known_stream(work.stream);
   if (stream == nullptr || (capturing() && is_being_captured(*stream))) return;
-  if (may_wait_for_host(work.entry))
-    for_each_cache([](Cache& cache) { cache.allocator->host_may_hold_work(); });
-  else if (recorder().host_visible_blocks() != 0)
-    // A kernel may look at it and wait for the host, which goes on in other streams meanwhile.
-    for_each_cache([](Cache& cache) { cache.allocator->expect_further_streams(); });
+  if (may_wait_for_host(work.entry)) for_each_cache([](Cache& cache) { cache.allocator->host_may_hold_work(); });
   submit(*stream);
 }
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "interpose/process/process.h"
 #include "interpose/record/recorder.h"
+#include "interpose/serve/ours.h"
 #include "interpose/watch/cupti_buffers.h"
 #include "interpose/watch/cupti_library.h"
 #include "interpose/watch/cupti_name.h"
@@ -85,6 +86,7 @@ void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size
 
 class ToTrace final : public CuptiReader::Output {
  public:
+  bool is_ours(std::uint64_t address) override { return serve::is_ours(address); }
   void kernel(const trace::Kernel& kernel, std::uint64_t start_ticks) override {
     recorder().kernel(kernel, std::min(start_ticks, now_ticks));
   }

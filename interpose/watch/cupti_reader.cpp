@@ -65,6 +65,7 @@ void CuptiReader::on(const MemoryRecord& r) {
     ++counts_.odd;
     return;
   }
+  if (output_->is_ours(r.address)) return;
   if (r.time_ns >= from_ns_.load(std::memory_order_relaxed) && r.time_ns <= until_ns_.load(std::memory_order_relaxed))
     audit_->told(r);
 }

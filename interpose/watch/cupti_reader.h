@@ -29,6 +29,8 @@ class CuptiReader {
     virtual void kernel(const trace::Kernel& kernel, std::uint64_t start_ticks) = 0;
     // The String of a name that should stand at this address; 0 when it cannot be read.
     virtual std::uint32_t name(std::uint64_t address) = 0;
+    // Whether memory at an address is the allocator's: what it takes of the driver is no operation of the program's.
+    virtual bool is_ours(std::uint64_t /*address*/) { return false; }
 
    protected:
     ~Output() = default;

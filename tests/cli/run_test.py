@@ -294,7 +294,7 @@ class Traces(Run):
         done = self.run_it(*SOFT, "-o", "run.tide", "--", SAMPLE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("all values right", done.stdout)
-        for words in ("mode observe", "peak live 12.02 MiB", "run.tide", "tidemark report"):
+        for words in ("mode cache", "peak live 12.02 MiB", "run.tide", "tidemark report"):
             self.assertIn(words, done.stderr)
         report = self.report("run.tide")
         self.assertEqual(report["program"]["exit"], 0)
@@ -417,7 +417,7 @@ class Traces(Run):
         environment = {**self.environment, "LD_PRELOAD": str(lib / "libtidemark.so"), "LD_LIBRARY_PATH": str(lib / "softgpu"), "SOFTGPU_QUIET": "1"}
         done = subprocess.run([SAMPLE], cwd=self.folder, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(done.stderr, f"tidemark: peak 12.02 MiB live, 14.00 MiB reserved; trace: {self.traces()[0]}\n")
+        self.assertEqual(done.stderr, f"tidemark: mode cache, peak 12.02 MiB live, 14.00 MiB reserved; trace: {self.traces()[0]}\n")
 
 
 class Others(Run):

@@ -140,6 +140,23 @@ TEST_F(Pool, MarksOfTheDefaultPoolAreSetBackOneByOne) {
   EXPECT_EQ(0u, number(pool, cudaMemPoolAttrUsedMemHigh));
 }
 
+TEST_F(Pool, TheDefaultPoolKeepsUpToItsThreshold) {
+  cudaMemPool_t pool = nullptr;
+  Stream const stream;
+  void* p = nullptr;
+  ASSERT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  set(pool, cudaMemPoolAttrReleaseThreshold, 64 * kMiB);
+  ASSERT_OK(cudaMallocAsync(&p, 10 * kMiB, stream));
+  ASSERT_OK(cudaFreeAsync(p, stream));
+  ASSERT_OK(cudaStreamSynchronize(stream));
+  EXPECT_EQ(0u, number(pool, cudaMemPoolAttrUsedMemCurrent));
+  EXPECT_GE(number(pool, cudaMemPoolAttrReservedMemCurrent), 10 * kMiB);
+  EXPECT_LE(number(pool, cudaMemPoolAttrReservedMemCurrent), 64 * kMiB);
+  EXPECT_OK(cudaMemPoolTrimTo(pool, 0));
+  EXPECT_EQ(0u, number(pool, cudaMemPoolAttrReservedMemCurrent));
+  set(pool, cudaMemPoolAttrReleaseThreshold, 0);
+}
+
 TEST_F(Pool, ReservedMemoryIsTheDevicesMemory) {
   NEEDS_SOFTGPU();
   OwnPool const pool;

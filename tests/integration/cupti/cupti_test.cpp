@@ -75,6 +75,8 @@ class Cupti : public testing::Test {
     environment["LD_PRELOAD"] = places.tidemark;
     environment["TIDEMARK_OUT"] = path;
     environment["TIDEMARK_SUMMARY"] = "0";
+    // What is audited are the driver's own blocks. (tidemark_preload_programs has the audit of served programs.)
+    environment.emplace("TIDEMARK_MODE", "observe");
     Ended const ended =
         play(scene, environment, fake.empty() ? places.softgpu : places.fakes + "/" + fake + ":" + places.softgpu);
     auto opened = trace::Trace::open(path);

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <nvml.h>
+#include <tidemark/tidemark.h>
 
 #include <algorithm>
 
@@ -54,7 +55,9 @@ TEST(LimitEdges, WhatThereIsBesideTheContextCanBeHadAndNoMore) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
 }
 
+// But for what is cached, which is free for the one and given for the other.
 TEST(LimitEdges, NvmlAgreesWithCuda) {
+  tidemark_empty_cache();
   nvmlDevice_t card{};
   ASSERT_EQ(nvmlDeviceGetHandleByIndex_v2(0, &card), NVML_SUCCESS);
   nvmlMemory_t memory{};

@@ -21,10 +21,10 @@ class Oom(unittest.TestCase):
         self.addCleanup(self.temporary.cleanup)
         self.folder = pathlib.Path(self.temporary.name)
 
-    def run_it(self, scenario, *options):
+    def run_it(self, scenario, *options, code=0, told="cudaErrorMemoryAllocation"):
         words = [TIDEMARK, "run", "--device", "soft:rtx2080ti-11g", "--dry-run", *options, "-o", "run.tide", "--", SCENARIOS, scenario]
         done = subprocess.run(words, cwd=self.folder, text=True, capture_output=True, timeout=120)
-        self.assertEqual((done.returncode, done.stdout), (0, "cudaMalloc: cudaErrorMemoryAllocation\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (code, f"cudaMalloc: {told}\n"), done.stderr)
         report = subprocess.run([TIDEMARK, "report", "run.tide", "--format", "json"], cwd=self.folder, text=True,
                                 capture_output=True, check=True)
         return done.stderr, json.loads(report.stdout)
@@ -48,16 +48,16 @@ class Oom(unittest.TestCase):
         self.assertNotIn("\a", said)
         self.assertIn("(1 block)", said)
         self.assertIn("  1 allocation failed for lack of memory\n", said)
-        summary = said[said.index("mode observe"):].splitlines()
+        summary = said[said.index("tidemark: mode cache"):].splitlines()
         self.assertLess(max(len(line) for line in summary if "tide" not in line), 110)
 
     def test_an_unmarked_program_is_pointed_to_stacks_and_ranges(self):
-        said, report = self.run_it("fragmentation")
+        said, report = self.run_it("fragmentation", "--mode", "observe")
         self.assertIn("tidemark run --stacks ..., then tidemark report --by stack", said)
         self.assertIn("NVTX ranges, or tidemark_push", said)
         self.assertNotIn("largest layers", said)
         self.assertNotIn("tidemark report", report["oom"]["text"], "the report does not send to itself")
-        said, _ = self.run_it("fragmentation", "--stacks", "--force")
+        said, _ = self.run_it("fragmentation", "--mode", "observe", "--stacks", "--force")
         self.assertRegex(said, r"tidemark report \S+run\.tide --by stack")
         said, _ = self.run_it("shortage", "--force")
         self.assertNotIn("--stacks", said)
@@ -79,9 +79,16 @@ class Oom(unittest.TestCase):
         self.assertRegex(text, r"asked for by\n +\(anonymous namespace\)::shortage\(\)")
 
     def test_bytes_in_pieces_are_fragmentation(self):
-        said, _ = self.run_it("fragmentation")
+        said, _ = self.run_it("fragmentation", "--mode", "observe")
         self.assertRegex(said, r"verdict +fragmentation: \d+\.\d+ GiB reserved but not in use")
         self.assertIn("expandable_segments", said)
+
+    def test_served_memory_in_pieces_is_put_together(self):
+        """What the driver cannot give because it is in pieces, the allocator gives: it moves frames, not data."""
+        said, report = self.run_it("fragmentation", code=1, told="cudaSuccess")
+        self.assertNotIn("out of memory", said)
+        self.assertIsNone(report["oom"])
+        self.assertEqual(report["trace"]["mode"], "cache")
 
     def test_a_block_larger_than_the_card_is_too_large(self):
         said, report = self.run_it("too-large")
@@ -97,7 +104,7 @@ class Oom(unittest.TestCase):
         said, _ = self.run_it("shortage", "--limit", "1GiB")
         self.assertIn("out of memory on device 0 (1.00 GiB, set by the limit)", said)
         self.assertRegex(said, r"verdict +shortage")
-        said, _ = self.run_it("fragmentation", "--limit", "1GiB", "--force")
+        said, _ = self.run_it("fragmentation", "--mode", "observe", "--limit", "1GiB", "--force")
         self.assertRegex(said, r"verdict +fragmentation")
 
 

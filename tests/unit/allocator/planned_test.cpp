@@ -142,6 +142,7 @@ TEST_F(AllocatorTest, AnArbitraryPlanNeverHandsAByteOutTwice) {
       work(s, live.back().address, bytes, i);
     } else if (!live.empty()) {
       std::swap(live[random() % live.size()], live.back());
+      allocator->before_submission(s.domain);
       device.verify(s.handle, live.back().address, live.back().bytes, live.back().owner);
       allocator->after_submission(s.domain);
       ASSERT_EQ(allocator->free(live.back().address), Freed::Yes);
