@@ -252,7 +252,7 @@ class Answer {
   }
 
   // Each block that was only observed is a call to the driver. What a cache asks for shows in the driver's figure,
-  // which is written after each call that changed it.
+  // which is written once for each block that changed it, however many pieces that took (the fact cache.driver_calls).
   void count_driver_calls() {
     Totals& t = s_.totals;
     t.driver_allocations = t.driver_frees = 0;

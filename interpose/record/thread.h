@@ -37,6 +37,8 @@ struct Thread {
   bool inside = false;          // in our own code: whoever comes again, came by a signal
   bool at_gate = false;         // holds a pass of the limit's gate
   bool not_served = false;      // what is asked for now was looked for already
+  bool samples_later = false;   // what the device has given is asked at the end of what goes on
+  bool sample_due = false;      // and has changed
   const char* call = nullptr;   // the runtime function on whose behalf the driver is being called
   trace::Lane* lane = nullptr;  // null: none yet, or given back
   Marks* marks = nullptr;       // null: nothing was ever marked

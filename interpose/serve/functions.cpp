@@ -8,6 +8,7 @@
 #include "interpose/process/stage.h"
 #include "interpose/real/primary.h"
 #include "interpose/record/devices.h"
+#include "interpose/record/thread.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
 #include "interpose/serve/checker.h"
@@ -29,7 +30,9 @@ CUresult take(std::uint8_t device, std::size_t bytes, Take take, Undo undo) {
     }
     set_credit(device, taken);
   } else if (result == CUDA_SUCCESS) {
-    devices().sample(device);
+    Thread& thread = this_thread();
+    thread.sample_due = thread.samples_later;
+    if (!thread.samples_later) devices().sample(device);
   }
   leave_gate(pass);
   return result;

@@ -30,10 +30,23 @@ void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) {
     if (most.compare_exchange_weak(now, to, std::memory_order_relaxed)) return;
 }
 
+// A block may take thousands of pieces of the device: what it has given is asked once, before the block is recorded.
+Status take_block(Cache& cache, const allocator::Request& request, std::uint64_t* address) {
+  Thread& thread = this_thread();
+  thread.samples_later = true;
+  Status const status = cache.allocator->allocate(request, address);
+  thread.samples_later = false;
+  if (thread.sample_due) [[unlikely]] {
+    thread.sample_due = false;
+    devices().sample(cache.device);
+  }
+  return status;
+}
+
 bool allocate_in(Cache& cache, CUdeviceptr* out, std::size_t bytes, KnownStream* stream) {
   std::uint64_t address = 0;
   DomainId const domain = stream == nullptr ? DomainId::Shared : domain_of(*stream, cache);
-  if (cache.allocator->allocate({.bytes = bytes, .domain = domain}, &address) != Status::Ok) return false;
+  if (take_block(cache, {.bytes = bytes, .domain = domain}, &address) != Status::Ok) return false;
   allocator::Allocator::Block block;
   cache.allocator->describe(address, &block);
   tell_checker_served(cache, address, bytes, stream);
