@@ -228,19 +228,8 @@ void Allocator::merge_everything() {
 
 std::uint64_t Allocator::give_back(std::uint64_t bytes) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return 0;
-  auto const trim = [&](std::uint64_t rest) {
-    harvest();
-    empty_magazines();
-    merge_everything();
-    std::uint64_t const passed = streams_.passed(sole_.load(std::memory_order_acquire));
-    std::uint64_t const given = arena_.trim(rest, {.sole_passed = passed});
-    if (given >= rest) return given;
-    end_leases(false);
-    merge_everything();
-    return given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true});
-  };
-  std::uint64_t given = trim(bytes);
-  if (given < bytes && wait_for_all()) given += trim(bytes - given);
+  std::uint64_t given = give_back_passed(bytes);
+  if (given < bytes && wait_for_all()) given += give_back_passed(bytes - given);
   return given;
 }
 

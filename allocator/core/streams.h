@@ -45,6 +45,9 @@ class Streams {
   // It has ended with its context, and all its work: nothing waits for it any more.
   void gone(DomainId stream);
 
+  // For work of the allocator's own.
+  StreamHandle handle(DomainId stream) const { return at(stream).handle; }
+  bool is_retired(DomainId stream) const { return at(stream).retired.load(std::memory_order_acquire); }
   bool is_used(DomainId stream) const { return at(stream).used.load(std::memory_order_acquire); }
   void set_used(DomainId stream) { at(stream).used.store(true, std::memory_order_release); }
   void begin_submission(DomainId stream) { at(stream).begun.fetch_add(1, std::memory_order_acq_rel); }

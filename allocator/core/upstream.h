@@ -22,6 +22,12 @@ struct DeviceMemory {
   std::uint64_t total_bytes = 0;
 };
 
+struct Fill {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;  // whole words
+  std::uint32_t word = 0;
+};
+
 class Upstream {
  public:
   virtual ~Upstream() = default;
@@ -48,6 +54,11 @@ class Upstream {
   virtual Status wait(EventHandle event) = 0;                                 // this thread waits
   virtual Status wait_in_stream(StreamHandle stream, EventHandle event) = 0;  // the stream's later work waits
   virtual Status synchronize() = 0;                                           // everything queued on the device is done
+
+  // For memory that is filled when it is freed: a stream of the allocator's own, which waits for no other and which
+  // nobody else uses; and words of a pattern, as work of a stream. A driver without them fills nothing.
+  virtual Status make_stream(StreamHandle* /*stream*/) { return Status::Failed; }
+  virtual Status fill(const Fill& /*fill*/, StreamHandle /*stream*/) { return Status::Failed; }
 };
 
 }  // namespace tidemark::allocator

@@ -225,4 +225,19 @@ Status CudaUpstream::synchronize() {
   return told(Inside(driver_, context())(driver_.synchronize));
 }
 
+Status CudaUpstream::make_stream(StreamHandle* stream) {
+  CUcontext const context = this->context();
+  own_stream_ = {.context = context};
+  *stream = handle_of(own_stream_);
+  if (context == nullptr) return Status::Failed;
+  return told(Inside(driver_, context)(driver_.create_stream, &own_stream_.stream, unsigned{CU_STREAM_NON_BLOCKING}));
+}
+// Of a thread's own default stream only the thread can say the name; the legacy one stands behind it and before it.
+Status CudaUpstream::fill(const Fill& fill, StreamHandle stream) {
+  const CudaStream& to = stream_of(stream);
+  return told(Inside(driver_, to.context)(driver_.set_words, CUdeviceptr{fill.address}, unsigned{fill.word},
+                                          std::size_t{fill.bytes / sizeof fill.word},
+                                          to.own_default ? nullptr : to.stream));
+}
+
 }  // namespace tidemark::allocator
