@@ -118,8 +118,10 @@ void Allocator::wait_for_frames() {
   if (!options_.stitch || (mode_.load(std::memory_order_acquire) & kCapture) != 0) return;
   DomainId const sole = sole_.load(std::memory_order_acquire);
   if (!arena_.has_unpassed_frames(streams_.passed(sole))) return;
+  Mark end;
+  streams_.mark(sole, &end);
   streams_.poll();
-  if (arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
+  if (may_wait() && arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
 }
 
 Record* Allocator::extend(const Want& want, bool rob_plan) {
@@ -228,7 +230,7 @@ void Allocator::merge_everything() {
 
 std::uint64_t Allocator::give_back(std::uint64_t bytes) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return 0;
-  std::uint64_t given = give_back_passed(bytes);
+  std::uint64_t given = give_back_idle(bytes);
   if (given < bytes && wait_for_all()) given += give_back_passed(bytes - given);
   return given;
 }

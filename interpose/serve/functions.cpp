@@ -5,11 +5,13 @@
 
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
+#include "interpose/process/process.h"
 #include "interpose/real/primary.h"
 #include "interpose/record/devices.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
 #include "interpose/serve/checker.h"
+#include "interpose/serve/usage.h"
 
 namespace tidemark::interpose::serve {
 namespace {
@@ -31,6 +33,7 @@ CUresult take(std::uint8_t device, std::size_t bytes, Take take, Undo undo) {
     devices().sample(device);
   }
   leave_gate(pass);
+  use_changed();
   return result;
 }
 
@@ -44,6 +47,7 @@ CUresult create(CUmemGenericAllocationHandle* out, std::size_t bytes, const CUme
 CUresult destroy(CUmemGenericAllocationHandle handle) {
   CUresult const result = call(&Driver::cuMemRelease, handle);
   if (result == CUDA_SUCCESS) devices().sample_all();
+  use_changed();
   return result;
 }
 CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
@@ -54,6 +58,7 @@ CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
 CUresult free(CUdeviceptr block) {
   CUresult const result = call(&Driver::cuMemFree_v2, block);
   if (result == CUDA_SUCCESS) devices().sample_all();
+  use_changed();
   return result;
 }
 
@@ -66,6 +71,13 @@ CUresult record(CUevent event, CUstream stream) {
 CUresult wait_in_stream(CUstream stream, CUevent event, unsigned int flags) {
   if (!enter_stream(stream)) return CUDA_ERROR_NOT_READY;
   CUresult const result = call(&Driver::cuStreamWaitEvent, stream, event, flags);
+  leave_stream();
+  return result;
+}
+
+CUresult set_words(CUdeviceptr to, unsigned int word, std::size_t count, CUstream stream) {
+  if (!enter_stream(stream)) return CUDA_ERROR_NOT_READY;
+  CUresult const result = call(&Driver::cuMemsetD32Async, to, word, count, stream);
   leave_stream();
   return result;
 }
@@ -108,12 +120,19 @@ allocator::DriverFunctions driver_functions() {
           .query = d.cuEventQuery,
           .wait = d.cuEventSynchronize,
           .wait_in_stream = &wait_in_stream,
-          .exchange_capture_mode = d.cuThreadExchangeStreamCaptureMode};
+          .exchange_capture_mode = d.cuThreadExchangeStreamCaptureMode,
+          .create_stream = d.cuStreamCreate,
+          .set_words = &set_words};
 }
 
 allocator::Options allocator_options(std::uint64_t device_bytes) {
   std::uint64_t const limit = limit_bytes();
-  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes), .wait_at_second = has_checker()};
+  const CacheOptions& asked = options().cache;
+  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes),
+          .wait_at_second = has_checker(),
+          .round_bytes = asked.rounding.n,
+          .cache_cap_bytes = asked.cap ? asked.cap->n : allocator::Options::kNoCap,
+          .poison = asked.poison};
 }
 
 }  // namespace tidemark::interpose::serve

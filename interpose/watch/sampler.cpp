@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/watch/sampler.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -21,19 +16,10 @@
 namespace tidemark::interpose {
 namespace {
 
-constexpr long kPeriodNs = 100'000'000;
+constexpr std::uint64_t kPeriodNs = 100'000'000;
 
 constinit std::atomic<bool> begun{false};
-constinit std::atomic<std::uint32_t> stopping{0}, stopped{0};
-
-void wait_for(std::atomic<std::uint32_t>& word, long ns) {
-  timespec const timeout{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-  if (word.load(std::memory_order_acquire) == 0) syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
-}
-void announce(std::atomic<std::uint32_t>& word) {
-  word.store(1, std::memory_order_release);
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+constinit Notice stopping, stopped;
 
 struct Seen {
   std::uint64_t used_bytes = 0, process_bytes = 0;
@@ -71,11 +57,11 @@ void sample() {
 }
 
 void run() {
-  while (stopping.load(std::memory_order_acquire) == 0 && recording() && !program_has_left()) {
+  while (!stopping.is_given() && recording() && !program_has_left()) {
     shield([] { sample(); });
-    wait_for(stopping, kPeriodNs);
+    stopping.wait_for(kPeriodNs);
   }
-  announce(stopped);
+  stopped.give();
 }
 
 }  // namespace
@@ -86,15 +72,15 @@ void start_sampler() {
   Quietly const quietly;
   bool const open = nvml().open();
   recorder().names().fact("nvml", nvml().why());
-  if (!open) return announce(stopped);
+  if (!open) return stopped.give();
   sample();
-  if (!start_watcher(run)) announce(stopped);
+  if (!start_watcher(run)) stopped.give();
 }
 
 void stop_sampler() {
   if (!begun.load() || !recording()) return;
-  announce(stopping);
-  wait_for(stopped, kPeriodNs);
+  stopping.give();
+  stopped.wait_for(kPeriodNs);
 }
 
 }  // namespace tidemark::interpose

@@ -208,6 +208,24 @@ TEST_F(OomOrder, WhatIsSaidToBeFreeIsFreeForOthersAndForUs) {
   allocator->free(pin);
 }
 
+// Where work may hang on the host nobody waits for it; but a stream that is done is not taken for one that hangs.
+TEST_F(OneStreamOrder, WhereWorkMayWaitForTheHostWhatTheStreamHasPassedIsFound) {
+  allocator->host_may_hold_work();
+  std::vector<std::uint64_t> blocks;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    blocks.push_back(allocate(4_MiB));
+    work(a, blocks.back(), 4 << 20, i + 1);
+  }
+  for (std::size_t i = 0; i < 8; i += 2) allocator->free(blocks[i]);
+  EXPECT_EQ(allocator->give_back(4 << 20), 0u) << "it has not passed, and is not waited for";
+  EXPECT_EQ(allocate(16_MiB), 0u);
+  EXPECT_EQ(statistics().waits, 0u);
+  device.run_everything();
+  EXPECT_EQ(allocator->give_back(4 << 20), 4u << 20);
+  EXPECT_NE(allocate(16_MiB), 0u) << "the rest is stitched";
+  EXPECT_EQ(statistics().waits, 0u);
+}
+
 TEST(KeptWord, WhateverHappenedBeforeWhatIsSaidToBeFreeCanBeGivenBack) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
