@@ -283,6 +283,7 @@ class Allocator {
   Record* reuse(const Want& want);
   bool is_growing();
   Record* harvest_and_take(const Want& want);
+  bool harvest(bool close_batch);
   Record* merge_and_take(const Want& want);
   Record* take_finished_of_others(const Want& want);
   Record* take_from_own_magazines(const Want& want);
@@ -296,6 +297,7 @@ class Allocator {
   void wait_for_frames();
   // For a plan nobody waits who could be the one to let the stream go on.
   bool may_wait() const { return !host_holds_.load(std::memory_order_relaxed); }
+  bool may_mark(DomainId stream) const;
   bool wait_for_some();
   bool wait_for_all();
   void merge_cache(DomainId domain);
@@ -303,7 +305,7 @@ class Allocator {
 
   // keeping.cpp
   void keep_to_cap();
-  std::uint64_t give_back_passed(std::uint64_t bytes);  // what streams are known to have passed
+  std::uint64_t give_back_passed(std::uint64_t bytes, bool close_batch);  // what streams are known to have passed
   std::uint64_t cached_bytes() const;
   DomainId fill(Record& block, DomainId domain);
   bool order_own_stream(DomainId own);

@@ -7,8 +7,8 @@
 
 namespace tidemark::allocator {
 
-std::uint64_t Allocator::give_back_passed(std::uint64_t bytes) {
-  harvest();
+std::uint64_t Allocator::give_back_passed(std::uint64_t bytes, bool close_batch) {
+  harvest(close_batch);
   empty_magazines();
   merge_everything();
   std::uint64_t const passed = streams_.passed(sole_.load(std::memory_order_acquire));
@@ -25,10 +25,17 @@ std::uint64_t Allocator::give_back_passed(std::uint64_t bytes) {
 // Frees in a stream's order record no event of their own: one behind all of them tells how far each stream is.
 std::uint64_t Allocator::give_back_idle(std::uint64_t bytes) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return 0;
-  std::vector<Mark> marks;
-  streams_.mark_busy(marks);
+  streams_.for_each([&](DomainId stream) {
+    Mark end;
+    if (!streams_.is_retired(stream) && may_mark(stream)) streams_.mark(stream, &end);
+  });
   streams_.poll();
-  return give_back_passed(bytes);
+  return give_back_passed(bytes, may_wait());
+}
+
+// Work that hangs on the host must not make other streams hang with it. While there is one stream there are no others.
+bool Allocator::may_mark(DomainId stream) const {
+  return may_wait() || (mode_.load(std::memory_order_acquire) & kMulti) == 0 || !streams_.holds_up_others(stream);
 }
 
 std::uint64_t Allocator::cached_bytes() const {

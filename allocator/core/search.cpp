@@ -49,9 +49,13 @@ bool Allocator::is_growing() {
 }
 
 bool Allocator::harvest() {
+  return harvest(true);
+}
+
+bool Allocator::harvest(bool close_batch) {
   std::uint32_t const mode = mode_.load(std::memory_order_acquire);
   if ((mode & kCapture) != 0 || ((mode & kMulti) == 0 && pending_.pending_bytes() == 0)) return false;
-  pending_.close_batch();
+  if (close_batch) pending_.close_batch();
   streams_.poll();
   std::vector<Record*> const ready = pending_.collect();
   for (Record* const block : ready) {
@@ -119,7 +123,7 @@ void Allocator::wait_for_frames() {
   DomainId const sole = sole_.load(std::memory_order_acquire);
   if (!arena_.has_unpassed_frames(streams_.passed(sole))) return;
   Mark end;
-  streams_.mark(sole, &end);
+  if (may_mark(sole)) streams_.mark(sole, &end);
   streams_.poll();
   if (may_wait() && arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
 }
@@ -231,7 +235,7 @@ void Allocator::merge_everything() {
 std::uint64_t Allocator::give_back(std::uint64_t bytes) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return 0;
   std::uint64_t given = give_back_idle(bytes);
-  if (given < bytes && wait_for_all()) given += give_back_passed(bytes - given);
+  if (given < bytes && wait_for_all()) given += give_back_passed(bytes - given, true);
   return given;
 }
 

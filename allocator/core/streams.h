@@ -67,6 +67,8 @@ class Streams {
   Status mark(DomainId stream, Mark* mark);
   // Marks of all streams that may be busy. False: one could not be marked, and only synchronize() will tell.
   bool mark_busy(std::vector<Mark>& marks);
+  // Whether others' later work would wait for an event in this stream.
+  bool holds_up_others(DomainId stream) const { return upstream_.holds_up_others(at(stream).handle); }
   bool passed(const Mark& mark) const { return passed(mark.stream) >= mark.number; }
   // What is behind stands behind: the later stream's next work waits for all that the earlier one has now.
   Status put_before(DomainId earlier, DomainId later);

@@ -211,6 +211,9 @@ Status CudaUpstream::record(EventHandle event, StreamHandle stream) {
   }
   return told(call(driver_.record, e.event, to.own_default ? nullptr : to.stream));
 }
+bool CudaUpstream::holds_up_others(StreamHandle stream) const {
+  return stream_of(stream).own_default || stream_of(stream).stream == nullptr;
+}
 Status CudaUpstream::query(EventHandle event) {
   return told(Inside(driver_, event_of(event).context)(driver_.query, event_of(event).event));
 }

@@ -48,6 +48,7 @@ class CudaUpstream final : public Upstream {
   Status wait(EventHandle event) override;
   Status wait_in_stream(StreamHandle stream, EventHandle event) override;
   Status synchronize() override;
+  bool holds_up_others(StreamHandle stream) const override;  // the legacy stream, and those behind which it stands
   Status make_stream(StreamHandle* stream) override;
   Status fill(const Fill& fill, StreamHandle stream) override;
 

@@ -16,6 +16,7 @@
 #include "interpose/oom/verdict.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/devices.h"
+#include "interpose/record/layer_name.h"
 #include "interpose/record/pools.h"
 #include "interpose/record/recorder.h"
 #include "interpose/record/thread.h"
@@ -36,17 +37,6 @@ bool may_speak() {
   std::uint64_t due = next.load(std::memory_order_relaxed);
   return now >= due && next.compare_exchange_strong(due, now + kPauseNs, std::memory_order_relaxed);
 }
-
-struct LayerName {
-  char text[160] = {};
-  explicit LayerName(std::uint32_t path) {
-    std::size_t const n = recorder().names().path_text(path, {text, sizeof text - 1});
-    if (n == 0) snprintf(text, sizeof text, "(unscoped)");
-    // Names are the program's; a terminal would obey some of what may be in them.
-    for (char* c = text; *c != '\0'; ++c)
-      if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = ' ';
-  }
-};
 
 std::string size(std::uint64_t bytes) {
   return format_bytes({bytes});  // short enough to need no memory

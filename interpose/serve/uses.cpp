@@ -15,6 +15,7 @@
 #include "interpose/order/ranges.h"
 #include "interpose/process/process.h"
 #include "interpose/real/primary.h"
+#include "interpose/record/layer_name.h"
 #include "interpose/record/recorder.h"
 #include "interpose/scope/marks.h"
 #include "interpose/serve/cache.h"
@@ -161,7 +162,9 @@ void find_blocks_of(const Launch& launch, std::vector<std::uint64_t>& blocks) {
   if (launch.extra == nullptr) return;
   const void* buffer = nullptr;
   const std::size_t* bytes = nullptr;
-  for (void** at = launch.extra; *at != CU_LAUNCH_PARAM_END; at += 2) {
+  constexpr int kMost = 8;  // there are three things to say
+  void** at = launch.extra;
+  for (int i = 0; i < kMost && *at != CU_LAUNCH_PARAM_END; ++i, at += 2) {
     if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = at[1];
     if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE) bytes = static_cast<const std::size_t*>(at[1]);
   }
@@ -221,15 +224,6 @@ bool is_idle(const Use& use) {
   return !busy;
 }
 
-struct PathName {
-  char text[160] = {};
-  explicit PathName(std::uint32_t path) {
-    if (recorder().names().path_text(path, {text, sizeof text - 1}) == 0) strcpy(text, "(unscoped)");
-    for (char* c = text; *c != '\0'; ++c)
-      if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = ' ';
-  }
-};
-
 void report(Cache& cache, std::uint64_t address, std::uint64_t bytes, const KnownStream& freed, const Use& use) {
   constexpr std::array kBy{"a kernel", "a copy", "a fill"};
   auto const number = [](const KnownStream& s) { return reinterpret_cast<std::uint64_t>(s.cuda.stream); };
@@ -242,8 +236,8 @@ void report(Cache& cache, std::uint64_t address, std::uint64_t bytes, const Know
                         .used_stream = number(*use.stream)});
   say_once("late free", "tidemark",
            std::string("the program frees memory that is still in use: ") + format_bytes({bytes}) + " in " +
-               PathName(path_here()).text + ", while " + kBy[static_cast<std::size_t>(use.by)] +
-               " of another stream, submitted in " + PathName(use.path).text +
+               LayerName(path_here()).text + ", while " + kBy[static_cast<std::size_t>(use.by)] +
+               " of another stream, submitted in " + LayerName(use.path).text +
                ", has not ended and nothing puts it before the free; the trace names every case");
 }
 

@@ -6,19 +6,12 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
+
+#include "tests/integration/programs/check.h"
 
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
-
-#define CHECK(call)                                                                       \
-  do {                                                                                    \
-    if (auto const code_ = (call); code_ != 0) {                                          \
-      std::printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, static_cast<int>(code_)); \
-      std::exit(1);                                                                       \
-    }                                                                                     \
-  } while (false)
 
 std::size_t free_bytes() {
   std::size_t free = 0, total = 0;
@@ -51,7 +44,7 @@ bool physical(std::size_t bytes) {
   CUmemGenericAllocationHandle handle = 0;
   CUmemAllocationProp const p = on_device();
   if (cuMemCreate(&handle, bytes, &p, 0) != CUDA_SUCCESS) return false;
-  CHECK(cuMemRelease(handle));
+  REQUIRE(cuMemRelease(handle) == CUDA_SUCCESS);
   return true;
 }
 
@@ -101,11 +94,11 @@ bool graph(std::size_t bytes) {
 // A context takes memory of its own, without saying how much.
 bool context(std::size_t) {
   CUcontext made = nullptr, before = nullptr;
-  CHECK(cuCtxGetCurrent(&before));
+  REQUIRE(cuCtxGetCurrent(&before) == CUDA_SUCCESS);
   CUctxCreateParams parameters{};
   if (cuCtxCreate(&made, &parameters, 0, 0) != CUDA_SUCCESS) return false;
-  CHECK(cuCtxDestroy(made));
-  CHECK(cuCtxSetCurrent(before));
+  REQUIRE(cuCtxDestroy(made) == CUDA_SUCCESS);
+  REQUIRE(cuCtxSetCurrent(before) == CUDA_SUCCESS);
   return true;
 }
 

@@ -14,18 +14,11 @@
 #include <vector>
 
 #include "tests/integration/options/bodies.h"
+#include "tests/integration/programs/check.h"
 
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
-
-#define CHECK(call)                                                                       \
-  do {                                                                                    \
-    if (auto const code_ = (call); code_ != 0) {                                          \
-      std::printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, static_cast<int>(code_)); \
-      std::exit(1);                                                                       \
-    }                                                                                     \
-  } while (false)
 
 void* allocate(std::size_t bytes) {
   void* block = nullptr;
@@ -37,15 +30,15 @@ void* allocate(std::size_t bytes) {
 class Device {
  public:
   Device() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
-    CHECK(library_ == nullptr);
-    CHECK(function<int()>("nvmlInit_v2")());
-    CHECK(function<int(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2")(0, &device_));
+    REQUIRE(library_ != nullptr);
+    REQUIRE(function<int()>("nvmlInit_v2")() == 0);
+    REQUIRE(function<int(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2")(0, &device_) == 0);
   }
   unsigned long long used_bytes() const {
     struct {
       unsigned long long total, free, used;
     } memory{};
-    CHECK(function<int(void*, void*)>("nvmlDeviceGetMemoryInfo")(device_, &memory));
+    REQUIRE(function<int(void*, void*)>("nvmlDeviceGetMemoryInfo")(device_, &memory) == 0);
     return memory.used;
   }
 
@@ -133,8 +126,8 @@ int whole() {
   for (CUdeviceptr const block : blocks) {
     CUdeviceptr base = 0;
     std::size_t bytes = 0;
-    CHECK(cuMemGetAddressRange(&base, &bytes, block + 10));
-    CHECK(base != block || bytes != 1000);
+    REQUIRE(cuMemGetAddressRange(&base, &bytes, block + 10) == CUDA_SUCCESS);
+    REQUIRE(base == block && bytes == 1000);
   }
   std::printf("whole\n");
   return 0;
