@@ -13,8 +13,6 @@ namespace {
 
 using trace::Event;
 
-// All sums of sizes stay below this, so that none can overflow; no machine comes near it. There are up to 256 devices.
-constexpr std::uint64_t kLargestSum = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostBlocks = (std::uint64_t{1} << 31) - 1;
 
 // Numbers of the trace to numbers of ours, which are dense and the same for the same text.

@@ -25,6 +25,8 @@
 namespace tidemark::analysis {
 
 inline constexpr std::uint64_t kLiveGranule = 512;
+// All sums of sizes stay below this, so that none can overflow; no machine comes near it. There are up to 256 devices.
+inline constexpr std::uint64_t kLargestSum = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 inline constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
