@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/history.h"
 #include "trace/read/sums.h"
 
 namespace tidemark::analysis {
