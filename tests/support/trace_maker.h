@@ -44,6 +44,7 @@ class TraceMaker {
   void failure(std::uint32_t thread, std::uint64_t ticks, const Failure& failure);
   void cache_use(std::uint32_t thread, std::uint64_t ticks, const CacheUse& use, const CacheCounts& counts);
   void pin(std::uint32_t thread, std::uint64_t ticks, const Pin& pin);
+  void late_free(std::uint32_t thread, std::uint64_t ticks, const LateFree& free);
   void use_stack(std::uint32_t thread, std::uint32_t stack);
   void use_device(std::uint32_t thread, std::uint8_t device);
 
