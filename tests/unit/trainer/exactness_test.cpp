@@ -3,6 +3,7 @@
 // byte by byte with a plain training's.
 #include <gtest/gtest.h>
 
+#include "samples/trainer/choose.h"
 #include "tests/unit/trainer/fixture.h"
 
 namespace tidemark::trainer {
@@ -82,6 +83,18 @@ TEST_P(Exactness, SameBitsWithEachTrick) {
     c.checkpoint = Checkpoint::Sqrt;
     c.selective = c.offload = c.in_place = true;
   });
+  // The least there is: stages run again and again, running statistics move once.
+  Choices tight = plain();
+  tight.checkpoint = Checkpoint::Budget;
+  tight.budget_bytes = 1;
+  auto const refused = choose_schedule(g, lay_out(g, tight), tight);
+  ASSERT_FALSE(refused);
+  std::uint64_t const least = std::stoull(refused.error().hint.substr(std::string_view("budget:").size()));
+  EXPECT_LE(with([&](Choices& c) {
+              c.checkpoint = Checkpoint::Budget;
+              c.budget_bytes = least;
+            }),
+            least);
 }
 
 TEST_P(Exactness, AccumulationSumsToTheWholeBatchsBits) {
