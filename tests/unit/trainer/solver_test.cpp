@@ -341,5 +341,60 @@ TEST(Solver, ChoosesAmongTapings) {
   EXPECT_GT(solver.work(12).value(), 87u);
 }
 
+// Branches that know nothing of each other, each of a product and a cheap function of it: a product is kept, or made
+// again for its work. That is a knapsack, and the figures are those of PyTorch's tests of its own (memory in products
+// of one unit, work in matrices of one unit; a forward and as much of a backward pass are done anyway).
+struct Branches : ChainCosts {
+  std::vector<std::size_t> sizes, works;
+
+  std::size_t stages() const override { return sizes.size(); }
+  std::size_t tapings() const override { return 2; }
+  std::uint64_t run_work(std::size_t) const override { return 0; }
+  std::uint64_t tape_work(std::size_t s, std::size_t way) const override { return way == 0 ? 0 : works[s]; }
+  std::size_t held_by_run(std::size_t, std::size_t, std::size_t) const override { return 1u << 20; }
+  std::size_t held_by_tape(std::size_t s, std::size_t, std::size_t way) const override {
+    return way == 0 ? sizes[s] : 0;
+  }
+  std::size_t needed_to_run(std::size_t, std::size_t, std::size_t) const override { return 1u << 20; }
+  std::size_t needed_to_tape(std::size_t s, std::size_t t, std::size_t way) const override {
+    return s == t ? held_by_tape(s, t, way) : 0;
+  }
+  // What a schedule keeps where the backward pass begins.
+  std::size_t kept(const std::vector<Move>& moves) const {
+    std::size_t sum = 0;
+    for (const Move& move : moves)
+      if (move.what == What::Tape && move.taping == 0) sum += sizes[move.stage];
+    return sum;
+  }
+};
+TEST(Solver, BranchesAreAKnapsack) {
+  struct Row {
+    std::vector<std::size_t> sizes, works;
+    std::size_t budget, kept;
+    std::uint64_t again;
+  };
+  std::vector<Row> rows;
+  for (std::size_t k = 0; k <= 10; ++k)  // five products of one unit, a tenth of what all would take at a time
+    rows.push_back({{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, k, std::min<std::size_t>(k, 5), 5 - std::min<std::size_t>(k, 5)});
+  for (std::size_t const kept : {18, 17, 16, 15, 14, 13, 11, 7, 6, 5})
+    rows.push_back({{11, 3, 4, 2}, {11, 3, 4, 2}, kept, kept, 20 - kept});
+  for (std::size_t const kept : {42, 30, 19, 8, 3})
+    rows.push_back({{3, 5, 11, 17, 14}, {3, 5, 11, 17, 14}, kept, kept, 50 - kept});
+  // a x b from a x a and a x b: (1, 4) and (2, 2), then (4, 4), (6, 2) and (2, 6)
+  rows.push_back({{4, 4}, {4, 8}, 8, 8, 0});
+  rows.push_back({{4, 4}, {4, 8}, 4, 4, 4});
+  rows.push_back({{16, 12, 12}, {64, 72, 24}, 40, 40, 0});
+  rows.push_back({{16, 12, 12}, {64, 72, 24}, 28, 28, 24});
+  rows.push_back({{16, 12, 12}, {64, 72, 24}, 16, 12, 88});
+  for (const Row& row : rows) {
+    Branches branches;
+    branches.sizes = row.sizes;
+    branches.works = row.works;
+    CheckpointSolver const solver(branches, row.budget);
+    EXPECT_EQ(solver.work(row.budget), row.again) << row.budget;
+    EXPECT_EQ(branches.kept(solver.moves(row.budget)), row.kept) << row.budget;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::trainer
