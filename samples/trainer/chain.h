@@ -14,7 +14,7 @@ namespace tidemark::trainer {
 inline constexpr std::size_t kMaxStages = 64;
 std::vector<NodeRange> stages_of(const Graph& graph, std::size_t at_most = kMaxStages);
 
-class GraphChain : public ChainCosts {
+class GraphChain final : public ChainCosts {
  public:
   GraphChain(const Graph& graph, const Choices& choices, std::vector<NodeRange> stages);
   // Sizes are given in slots from here on: about `slots` of them hold everything.

@@ -2,7 +2,6 @@
 // What a training was and gave, as one line of JSON for programs: the keys are in docs/trainer.md.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
