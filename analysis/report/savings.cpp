@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -88,6 +89,18 @@ std::vector<std::string> savings_legend(const Savings& s) {
     lines.push_back(
         fmt::format("NO: {} was to be {}, and was not.", clean(row->trick), exactness_name(row->exactness)));
   return lines;
+}
+
+std::vector<KindColour> kinds_in(const Savings& s) {
+  std::vector<KindColour> kinds;
+  for (KindColour const& kind : kKindColours) {
+    auto const has = [&](const SavingsRow& row) {
+      return std::any_of(row.peak_by_kind.begin(), row.peak_by_kind.end(),
+                         [&](const auto& k) { return k.first == kind.name && k.second > 0; });
+    };
+    if (std::any_of(s.rows.begin(), s.rows.end(), has)) kinds.push_back(kind);
+  }
+  return kinds;
 }
 
 std::vector<const SavingsRow*> broken_promises(const Savings& s) {

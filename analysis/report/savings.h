@@ -2,7 +2,9 @@
 // What tricks save, for people (text, Markdown, HTML) and programs (JSON; the keys are stable, docs/savings.md).
 #pragma once
 #include <string>
+#include <vector>
 
+#include "analysis/report/markup.h"
 #include "analysis/report/text.h"
 #include "analysis/savings/savings.h"
 
@@ -26,6 +28,8 @@ SavingsWords savings_words(const SavingsRow& row, Unit unit);
 std::string savings_title(const Savings& savings);
 // What the columns mean, a sentence each.
 std::vector<std::string> savings_legend(const Savings& savings);
+// Kinds that occur at any peak, in the order of every stack.
+std::vector<KindColour> kinds_in(const Savings& savings);
 // The rows whose promise was not kept.
 std::vector<const SavingsRow*> broken_promises(const Savings& savings);
 

@@ -46,9 +46,9 @@ std::string line(const SavingsRow& row, const std::string& track, const std::str
                      escaped(row.trick), track, figure);
 }
 
-std::string kinds_legend() {
+std::string kinds_legend(const Savings& s) {
   std::string text = "<p class=\"legend\">";
-  for (KindColour const& k : kKindColours)
+  for (KindColour const& k : kinds_in(s))
     text += fmt::format("<span><i style=\"background:{}\"></i>{}</span>", k.colour, k.name);
   return text + "</p>\n";
 }
@@ -58,7 +58,7 @@ std::string bytes_chart(const Savings& s) {
   std::uint64_t most = 1;
   for (SavingsRow const& row : s.rows) most = std::max(most, row.peak_live_bytes);
   bool const budget_shown = s.budget_bytes <= most;
-  std::string text = "<h2>What is alive at the peak</h2>\n" + kinds_legend() + "<div class=\"chart\">\n";
+  std::string text = "<h2>What is alive at the peak</h2>\n" + kinds_legend(s) + "<div class=\"chart\">\n";
   for (SavingsRow const& row : s.rows) {
     std::string track;
     for (KindColour const& kind : kKindColours)

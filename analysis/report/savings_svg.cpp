@@ -33,12 +33,12 @@ std::string bars(const SavingsRow& row, int y, double pixels_per_byte) {
   return text;
 }
 
-std::string legend() {
+std::string legend(const Savings& s) {
   std::string text;
   int x = kNames + 10;
-  for (KindColour const& kind : kKindColours) {
-    text += fmt::format("<rect x=\"{}\" y=\"46\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, kind.colour);
-    text += words(x + 14, 55, "start", kind.name, " fill=\"#656d76\" font-size=\"11\"");
+  for (KindColour const& kind : kinds_in(s)) {
+    text += fmt::format("<rect x=\"{}\" y=\"48\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, kind.colour);
+    text += words(x + 14, 57, "start", kind.name, " fill=\"#656d76\" font-size=\"11\"");
     x += 24 + static_cast<int>(kind.name.size()) * 6;
   }
   return text;
@@ -57,9 +57,9 @@ std::string savings_svg(const Savings& s) {
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
       kWidth, height);
   text += words(16, 26, "start", "tidemark savings: " + savings_title(s), " font-size=\"15\" font-weight=\"bold\"");
-  text += legend();
-  text += words(kBytes, 55, "end", "peak live", " fill=\"#656d76\"");
-  text += words(kBatch, 55, "end", "largest batch", " fill=\"#656d76\"");
+  text += legend(s);
+  text += words(kBytes, 57, "end", "peak live", " fill=\"#656d76\"");
+  text += words(kBatch, 57, "end", "largest batch", " fill=\"#656d76\"");
   for (std::size_t i = 0; i < s.rows.size(); ++i) {
     SavingsRow const& row = s.rows[i];
     int const y = kTop + static_cast<int>(i) * kRow;

@@ -18,8 +18,8 @@ using analysis::Exactness;
 using analysis::LargestBatch;
 using analysis::SavingsRow;
 
-// More than any model takes; a dry run touches none of it.
-constexpr const char* kAnyMemory = "4TiB";
+// The most that a software device can have; a dry run touches none of it.
+constexpr const char* kAnyMemory = "512GiB";
 // The loop's variables of a step outlive it: the second step is the one with the peak.
 constexpr const char* kDrySteps = "2";
 // Others use the machine too: the fastest step of several runs counts.
@@ -299,7 +299,7 @@ std::optional<std::uint64_t> Measurement::by_article(const RowPlan& plan) const 
   if (plan.trick->article == Article::HasNoTerm) return std::nullopt;
   Full const& full = full_[plan.full];
   auto const flags = flags_of(full.recipe);
-  if (!flags.ok()) return std::nullopt;
+  if (!flags.ok() || full.said.module_outputs == 0) return std::nullopt;
   std::string_view const optimizer = flags->value("--optimizer");
   bool const half = flags->has("--precision") && flags->value("--precision") != "fp32";
   // Outputs of activations in place are not counted by the article's own program.

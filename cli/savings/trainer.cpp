@@ -56,6 +56,8 @@ Job trainer_job(std::size_t id, const TrainerPlace& place, const TrainerRun& run
           .words = {place.tidemark, "run", "--force", "-o", run.trace, "--device", kDevice, "--memory", run.memory,
                     run.execute ? "--execute" : "--dry-run", "--mode", "cache", "--", place.trainer},
           .environment = {"SOFTGPU_QUIET=1"}};
+  // One thread: threads that wait for each other on a machine with other work measure that work.
+  if (run.execute) job.environment.insert(job.environment.end(), {"SOFTGPU_WORKERS=1", "SOFTGPU_BLAS_THREADS=1"});
   for (std::string& word : run.flags.words()) job.words.push_back(std::move(word));
   job.words.insert(job.words.end(), {"--format", "json"});
   return job;
@@ -67,9 +69,9 @@ Result<TrainerSaid> read_said(const std::string& text) {
   try {
     TrainerSaid said{.parameters = object.at("parameters").get<std::uint64_t>(),
                      .recompute_flops_ratio = object.at("recompute_flops_ratio").get<double>(),
-                     .module_outputs = object.at("module_outputs").get<std::uint64_t>(),
-                     .activation_outputs = object.at("activation_outputs").get<std::uint64_t>(),
-                     .input_elements = object.at("input_elements").get<std::uint64_t>(),
+                     .module_outputs = object.value("module_outputs", std::uint64_t{0}),
+                     .activation_outputs = object.value("activation_outputs", std::uint64_t{0}),
+                     .input_elements = object.value("input_elements", std::uint64_t{0}),
                      .executed = object.at("executed").get<bool>()};
     said.losses = numbers_of(object, "losses");
     said.eval_losses = numbers_of(object, "eval_losses");

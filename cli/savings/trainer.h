@@ -33,7 +33,7 @@ Job trainer_job(std::size_t id, const TrainerPlace& place, const TrainerRun& run
 struct TrainerSaid {
   std::uint64_t parameters = 0;
   double recompute_flops_ratio = 0;
-  std::uint64_t module_outputs = 0, activation_outputs = 0, input_elements = 0;  // per sample
+  std::uint64_t module_outputs = 0, activation_outputs = 0, input_elements = 0;  // per sample; 0: not said
   bool executed = false;
   std::vector<double> losses, eval_losses;  // of an executed run
   std::uint64_t fastest_step_ns = 0;        // the first one apart

@@ -52,10 +52,10 @@ class Bench:
         self.cells, self.wanted, self.runs = {}, [], 0
 
     # ---- asked by claims
-    def dry(self, flags, memory="4TiB", timeline=0):
+    def dry(self, flags, memory="512GiB", timeline=0):
         return self._cells([(flags, memory, timeline, False)])[0]
 
-    def dry_all(self, *flags, memory="4TiB", timeline=0):
+    def dry_all(self, *flags, memory="512GiB", timeline=0):
         return self._cells([(one, memory, timeline, False) for one in flags])
 
     def computed_all(self, *flags):
