@@ -25,17 +25,11 @@ class Cell:
         self.kinds = report["peak"]["by_kind"]
         self.phase = report["peak"]["phase"]
         self.steps = report["steps"]
-        self.timeline = report.get("timeline") or []
+        self.after = None  # reserved bytes when a step had ended
         self.end_live = report["end_live_bytes"]
 
     def kind(self, name):
         return self.kinds.get(name, 0)
-
-    def reserved_at_end_of_step(self, number):
-        """What the device had given when a step had ended, from the timeline."""
-        end = next(step["end_ns"] for step in self.steps if step["step"] == number)
-        after = [point[3] for point in self.timeline if point[0] >= end]
-        return after[0] if after else self.timeline[-1][3]
 
     @property
     def parameters(self):
@@ -52,23 +46,23 @@ class Bench:
         self.cells, self.wanted, self.runs = {}, [], 0
 
     # ---- asked by claims
-    def dry(self, flags, memory="512GiB", timeline=0):
-        return self._cells([(flags, memory, timeline, False)])[0]
+    def dry(self, flags, memory="512GiB"):
+        return self._cells([(flags, memory, None, False)])[0]
 
-    def dry_all(self, *flags, memory="512GiB", timeline=0):
-        return self._cells([(one, memory, timeline, False) for one in flags])
+    def dry_all(self, *flags, memory="512GiB", after_step=None):
+        return self._cells([(one, memory, after_step, False) for one in flags])
 
     def computed_all(self, *flags):
         """What the trainer said of each; None where nothing is to be computed."""
         if not self.execute:
             return None
-        return [cell.said for cell in self._cells([(one, "16GiB", 0, True) for one in flags])]
+        return [cell.said for cell in self._cells([(one, "16GiB", None, True) for one in flags])]
 
     def slowdown(self, flags, baseline, rounds=5):
         """The fastest step of some runs by that of the baseline's, which alternate."""
         if not self.execute:
             return None
-        keys = [(one + " " * (i + 1), "16GiB", 0, True) for i in range(rounds) for one in (flags, baseline)]
+        keys = [(one + " " * (i + 1), "16GiB", None, True) for i in range(rounds) for one in (flags, baseline)]
         fastest = [min(cell.said["step_ns"][1:]) for cell in self._cells(keys)]
         return min(fastest[0::2]) / min(fastest[1::2])
 
@@ -114,20 +108,26 @@ class Bench:
         return [self.cells[key] for key in keys]
 
     def _run(self, key):
-        flags, memory, timeline, execute = key
+        flags, memory, after_step, execute = key
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder) / "run.tide"
             words = [self.tidemark, "run", "-o", trace, "--device", "soft:a100-80g", "--memory", memory, "--mode", "cache",
                      "--execute" if execute else "--dry-run", "--", self.trainer, *flags.split(), "--format", "json"]
-            environment = dict(os.environ, SOFTGPU_QUIET="1")
+            # One thread: threads that wait for each other on a machine with other work measure that work.
+            environment = dict(os.environ, SOFTGPU_QUIET="1", SOFTGPU_WORKERS="1", SOFTGPU_BLAS_THREADS="1")
             done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
-            more = ["--timeline", str(timeline)] if timeline else []
-            report = subprocess.run([self.tidemark, "report", trace, "--format", "json", "--top", "1", *more],
-                                    capture_output=True, text=True, check=False)
-            if report.returncode != 0 or (done.returncode != 0 and json.loads(report.stdout)["oom"] is None):
-                sys.exit(f"error: tidemark-train {flags}\n{done.stderr}{report.stderr}")
-            said = json.loads(done.stdout) if done.returncode == 0 else None
-            return Cell(json.loads(report.stdout), said, done.returncode)
+            report = self._report(trace)
+            if report is None or (done.returncode != 0 and report["oom"] is None):
+                sys.exit(f"error: tidemark-train {flags}\n{done.stderr}")
+            cell = Cell(report, json.loads(done.stdout) if done.returncode == 0 else None, done.returncode)
+            if after_step is not None:
+                end = next(step["end_ns"] for step in cell.steps if step["step"] == after_step)
+                cell.after = self._report(trace, "--at", f"{end}ns")["at"]["reserved_bytes"]
+            return cell
+
+    def _report(self, trace, *more):
+        done = subprocess.run([self.tidemark, "report", trace, "--format", "json", "--top", "1", *more], capture_output=True, text=True, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
 
     def _run_wanted(self):
         keys = list(dict.fromkeys(self.wanted))
