@@ -78,5 +78,11 @@ void narrow_from_float(cudaStream_t stream, Type type, const float* from, void* 
     TIDEMARK_LAUNCH(narrow_elements<T>, index_blocks(n), stream, from, static_cast<T*>(to), n);
   });
 }
+void narrow_rows(cudaStream_t stream, Type type, const Strided& shape, const float* from, void* to) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    TIDEMARK_LAUNCH(narrow_strided<T>, row_blocks(shape.rows), stream, shape, from, static_cast<T*>(to));
+  });
+}
 
 }  // namespace tidemark::kernels

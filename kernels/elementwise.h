@@ -38,5 +38,10 @@ void dropout_backward(cudaStream_t stream, Type type, float rate, const std::uin
 
 // to = from, rounded once.
 void narrow_from_float(cudaStream_t stream, Type type, const float* from, void* to, std::size_t n);
+// The same of a matrix whose rows lie apart.
+struct Strided {
+  std::size_t rows = 0, width = 0, from_stride = 0, to_stride = 0;
+};
+void narrow_rows(cudaStream_t stream, Type type, const Strided& shape, const float* from, void* to);
 
 }  // namespace tidemark::kernels

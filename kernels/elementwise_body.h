@@ -82,5 +82,12 @@ template <class T>
 __global__ void narrow_elements(const float* from, T* to, std::size_t n) {
   each_index(n, [=](std::size_t i) { to[i] = narrow<T>(from[i]); });
 }
+template <class T>
+__global__ void narrow_strided(Strided shape, const float* from, T* to) {
+  each_row(shape.rows, [=](std::size_t row) {
+    lane_each(shape.width,
+              [=](std::size_t i) { to[row * shape.to_stride + i] = narrow<T>(from[row * shape.from_stride + i]); });
+  });
+}
 
 }  // namespace tidemark::kernels

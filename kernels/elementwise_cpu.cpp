@@ -20,3 +20,4 @@ TIDEMARK_REGISTER_TYPES(k::add_bias_rows);
 TIDEMARK_REGISTER_TYPES(k::dropout_elements);
 TIDEMARK_REGISTER_TYPES(k::dropout_gradients);
 TIDEMARK_REGISTER_TYPES(k::narrow_elements);
+TIDEMARK_REGISTER_TYPES(k::narrow_strided);

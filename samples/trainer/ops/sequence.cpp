@@ -2,8 +2,7 @@
 // Embeddings, attention, the last moment of a sequence.
 #include "kernels/sequence.h"
 
-#include <cmath>
-
+#include "samples/trainer/ops/heads.h"
 #include "samples/trainer/ops/rules.h"
 
 namespace tidemark::trainer {
@@ -27,21 +26,7 @@ void embed_backward(Call& call) {
                           call.dparameter[1]);
 }
 
-// The input is [time][query, key, value], each of `width` channels in `heads` parts; a head's matrix begins at its part
-// and has rows of 3 * width. Products go sample by sample, heads together.
-struct Heads {
-  std::size_t length = 0, width = 0, heads = 0, part = 0;
-  std::size_t scores() const { return heads * length * length; }  // of a sample
-};
-Heads heads_of(const Sizing& s) {
-  const Shape& out = s.output();
-  std::size_t const heads = s.node.attributes.heads;
-  return {.length = out.size[0], .width = out.size[1], .heads = heads, .part = out.size[1] / heads};
-}
-float score_scale(const Heads& h) {
-  return 1.0f / std::sqrt(static_cast<float>(h.part));
-}
-
+// Products go sample by sample, heads together.
 std::vector<Extra> attention_extras(const Sizing& s) {
   return {{.size_bytes = s.samples * heads_of(s).scores() * kernels::type_bytes(s.type)}};
 }

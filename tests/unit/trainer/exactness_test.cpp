@@ -77,10 +77,20 @@ TEST_P(Exactness, SameBitsWithEachTrick) {
   EXPECT_LE(with([](Choices& c) { c.step_in_backward = true; }), baseline.peak_bytes);
   EXPECT_GE(with([](Choices& c) { c.keep_loss = true; }), baseline.peak_bytes);
   EXPECT_LE(with([](Choices& c) { c.offload = true; }), baseline.peak_bytes);
+  EXPECT_LE(with([](Choices& c) { c.checkpoint = Checkpoint::Optimal; }), baseline.peak_bytes);
+  EXPECT_LE(with([](Choices& c) { c.selective = true; }), baseline.peak_bytes);
   with([](Choices& c) {
     c.offload = true;
     c.checkpoint = Checkpoint::Sqrt;
     c.in_place = c.delete_early = c.step_in_backward = true;
+  });
+  with([](Choices& c) {
+    c.checkpoint = Checkpoint::Optimal;
+    c.selective = c.in_place = c.delete_early = c.step_in_backward = true;
+  });
+  with([](Choices& c) {
+    c.checkpoint = Checkpoint::Sqrt;
+    c.selective = c.offload = c.in_place = true;
   });
 }
 
