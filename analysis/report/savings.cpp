@@ -35,7 +35,8 @@ std::string exact_text(const SavingsRow& row) {
     case Exactness::Baseline: return kNothing;
     case Exactness::Bits: return "bits";
     case Exactness::PinnedBits: return "bits*";
-    case Exactness::Tolerance: return fmt::format("{:.0e}", row.loss_difference.value_or(0));
+    case Exactness::Tolerance:
+      return row.loss_difference.value_or(0) == 0 ? "0" : fmt::format("{:.0e}", *row.loss_difference);
     case Exactness::OtherModel: return "other";
   }
   return kNothing;

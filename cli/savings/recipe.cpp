@@ -15,7 +15,8 @@ Result<Flags> flags_of(const Recipe& r, std::uint64_t batch) {
   const Trick* const under = r.trick->baseline.empty() ? nullptr : find_trick(r.trick->baseline);
   for (std::string_view const text :
        {tiny ? r.model->tiny_flags : std::string_view(), plain_flags(), under == nullptr ? "" : under->flags,
-        r.baseline ? r.trick->against : r.trick->flags, r.pinned ? r.trick->pinned : std::string_view()})
+        r.baseline ? std::string_view() : r.trick->more, r.baseline ? r.trick->against : r.trick->flags,
+        r.pinned ? r.trick->pinned : std::string_view()})
     if (auto added = flags.add(text, numbers); !added.ok()) return added.error();
   return flags;
 }

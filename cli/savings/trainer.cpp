@@ -75,7 +75,7 @@ Result<TrainerSaid> read_said(const std::string& text) {
                      .executed = object.at("executed").get<bool>()};
     said.losses = numbers_of(object, "losses");
     said.eval_losses = numbers_of(object, "eval_losses");
-    said.fastest_step_ns = fastest(numbers_of(object, "step_ns"));
+    said.fastest_step_ns = fastest(numbers_of(object, "step_cpu_ns"));
     said.gradients_hash = text_of(object, "gradients_hash");
     said.weights_hash = text_of(object, "weights_hash");
     return said;

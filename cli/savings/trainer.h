@@ -36,7 +36,7 @@ struct TrainerSaid {
   std::uint64_t module_outputs = 0, activation_outputs = 0, input_elements = 0;  // per sample; 0: not said
   bool executed = false;
   std::vector<double> losses, eval_losses;  // of an executed run
-  std::uint64_t fastest_step_ns = 0;        // the first one apart
+  std::uint64_t fastest_step_ns = 0;        // of processor, the first step apart
   std::string gradients_hash, weights_hash;
 };
 Result<TrainerSaid> read_said(const std::string& text);

@@ -73,7 +73,10 @@ constexpr std::array kModels = {
 
 constexpr std::string_view kNormed = "resnet unet", kPictures = "vgg resnet unet", kSeries = "lstm gru gpt bert";
 constexpr std::string_view kLayered = "mlp lstm gru gpt bert", kActivated = "mlp vgg resnet unet bert";
-constexpr std::string_view kUnnormed = "mlp vgg lstm gru gpt bert";
+constexpr std::string_view kUnnormed = "mlp vgg lstm gru gpt bert", kAttentive = "gpt bert";
+constexpr std::string_view kInattentive = "mlp vgg resnet unet lstm gru";
+constexpr std::string_view kExactFlags =
+    "--del-early --inplace --step-in-backward --fused --checkpoint optimal --selective";
 
 constexpr std::array kTricks = {
     Trick{.name = "plain", .flags = "", .exactness = Exactness::Baseline, .article = Article::Knows},
@@ -95,6 +98,18 @@ constexpr std::array kTricks = {
           .against = "--eval --eval-batch $batch*4"},
     // For time.
     Trick{.name = "checkpoints, sqrt(N)", .flags = "--checkpoint sqrt", .exactness = Exactness::Bits},
+    Trick{.name = "checkpoints, optimal", .flags = "--checkpoint optimal", .exactness = Exactness::Bits},
+    Trick{.name = "selective recomputation", .flags = "--selective", .exactness = Exactness::Bits},
+    Trick{.name = "efficient attention",
+          .flags = "--attention efficient",
+          .exactness = Exactness::Tolerance,
+          .models = kAttentive,
+          .tolerance = 1e-4},
+    Trick{.name = "logits in chunks",
+          .flags = "--ce-chunk 512",
+          .exactness = Exactness::Tolerance,
+          .models = kAttentive,
+          .tolerance = 1e-4},
     Trick{.name = "activations on the host", .flags = "--offload", .exactness = Exactness::Bits},
     Trick{.name = "batch in 4 parts",
           .flags = "--accumulate 4",
@@ -135,6 +150,7 @@ constexpr std::array kTricks = {
           .article = Article::Knows},
     // Another training.
     Trick{.name = "8-bit Adam", .flags = "--optimizer adam8bit", .exactness = Exactness::OtherModel},
+    Trick{.name = "Adafactor", .flags = "--optimizer adafactor", .exactness = Exactness::OtherModel},
     Trick{.name = "momentum",
           .flags = "--optimizer momentum",
           .exactness = Exactness::OtherModel,
@@ -176,12 +192,24 @@ constexpr std::array kTricks = {
           .models = kPictures,
           .article = Article::Knows},
     // Together.
-    Trick{.name = "all exact tricks",
-          .flags = "--del-early --inplace --step-in-backward --fused --checkpoint sqrt",
-          .exactness = Exactness::Bits},
-    Trick{.name = "all exact tricks, bf16",
-          .flags = "--del-early --inplace --step-in-backward --fused --checkpoint sqrt --precision bf16",
+    Trick{.name = "all exact tricks", .flags = kExactFlags, .exactness = Exactness::Bits},
+    Trick{.name = "all, sums in other orders",
+          .flags = "--attention efficient --ce-chunk 512",
           .exactness = Exactness::Tolerance,
+          .models = kAttentive,
+          .more = kExactFlags,
+          .tolerance = 1e-4},
+    Trick{.name = "all exact tricks, bf16",
+          .flags = "--precision bf16",
+          .exactness = Exactness::Tolerance,
+          .models = kInattentive,
+          .more = kExactFlags,
+          .tolerance = 0.03},
+    Trick{.name = "all, and bf16",
+          .flags = "--precision bf16 --attention efficient --ce-chunk 512",
+          .exactness = Exactness::Tolerance,
+          .models = kAttentive,
+          .more = kExactFlags,
           .tolerance = 0.03},
 };
 

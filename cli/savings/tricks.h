@@ -29,6 +29,7 @@ struct Trick {
   std::string_view flags;  // beside those of the baseline
   analysis::Exactness exactness{};
   std::string_view models = "";    // names; empty: all
+  std::string_view more = "";      // further flags of its own
   std::string_view baseline = "";  // name of another trick, whose flags it adds to; empty: the plain training
   std::string_view against = "";   // flags that the baseline has and the trick has not
   std::string_view pinned = "";    // flags of both where bits are compared

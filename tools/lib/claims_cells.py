@@ -63,7 +63,7 @@ class Bench:
         if not self.execute:
             return None
         keys = [(one + " " * (i + 1), "16GiB", None, True) for i in range(rounds) for one in (flags, baseline)]
-        fastest = [min(cell.said["step_ns"][1:]) for cell in self._cells(keys)]
+        fastest = [min(cell.said["step_cpu_ns"][1:]) for cell in self._cells(keys)]
         return min(fastest[0::2]) / min(fastest[1::2])
 
     def largest_all(self, *flags, memory):

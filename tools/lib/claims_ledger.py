@@ -172,7 +172,8 @@ def batch_norm(bench):
     lines.append(f"Computed: batch norm {shown[0]}; group norm {shown[1]}.")
     drift = [max(abs(x - losses[i]) for x in losses[i:i + 4]) for i in (0, 4)]
     worse = losses[3] > losses[0]
-    lines.append(f"Computed: parts move batch norm's loss by up to {drift[0]:.2g}, group norm's by up to {drift[1]:.2g}.")
+    lines.append(f"Computed: parts move batch norm's loss by up to {drift[0]:.2g}, group norm's by up to {drift[1]:.2g}. Statistics of parts are those of fewer samples, and are brought up to date more often: eight parts "
+                 f"are {'worse' if worse else 'better'} here.")
     return (CONFIRMED if worse and drift[0] > 10 * drift[1] else CONDITIONAL if drift[0] > 10 * drift[1] else REFUTED), lines
 
 
@@ -348,8 +349,8 @@ def in_place(bench):
         saved.append(plain.live - less.live)
         rows.append((f"`--model {model}`", b(plain.live), b(less.live), percent(saved[-1], plain.live)))
     lines = table(("training", "peak live, bytes", "`--inplace`", "saved"), *rows)
-    lines.append("A ReLU keeps its output for the backward pass, not its input: writing over the input saves the moment in which both are there, and that moment is not the peak of these trainings. "
-                 "Where nothing is kept, in an evaluation without gradients, it can be.")
+    lines.append("A ReLU keeps its output for the backward pass, not its input: writing over the input saves the moment in which both are there, and that moment is not the peak of these trainings, nor of "
+                 "evaluations without gradients, where the layer before an activation has an input and an output as well. A framework whose ReLU keeps its input would save that.")
     return (CONDITIONAL if min(saved) >= 0 and max(saved) > 0 else REFUTED), lines
 
 
