@@ -73,6 +73,14 @@ __global__ void dropout_elements(Dropout dropout, const T* x, T* y, std::uint8_t
   });
 }
 template <class T>
+__global__ void dropout_repeat(Dropout dropout, const T* x, T* y, std::size_t n) {
+  float const scale = 1.0f / (1.0f - dropout.rate);
+  each_index(n, [=](std::size_t i) {
+    bool const kept = unit(random_word(dropout.random, dropout.first + i)) >= dropout.rate;
+    y[i] = narrow<T>(kept ? widen(x[i]) * scale : 0.0f);
+  });
+}
+template <class T>
 __global__ void dropout_gradients(float rate, const std::uint8_t* mask, const T* dy, T* dx, std::size_t n) {
   float const scale = 1.0f / (1.0f - rate);
   each_index(n, [=](std::size_t i) { dx[i] = narrow<T>(mask[i] ? widen(dy[i]) * scale : 0.0f); });

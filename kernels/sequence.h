@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels on sequences [sample][time][channel]: embeddings, the rows of attention, the cells of LSTM and GRU.
 #pragma once
+#include "kernels/elementwise.h"
 #include "kernels/launch.h"
 
 namespace tidemark::kernels {
@@ -36,6 +37,9 @@ struct AttentionTile {
 };
 void attention_tile_softmax(cudaStream_t stream, Type type, const AttentionTile& tile, void* scores, float* logs);
 void attention_tile_again(cudaStream_t stream, Type type, const AttentionTile& tile, void* scores, const float* logs);
+// Dropout over a tile: an element's place is that in [head][log_stride][log_stride] behind dropout.first. y may be x.
+void attention_tile_dropout(cudaStream_t stream, Type type, const AttentionTile& tile, const Dropout& dropout,
+                            const void* x, void* y);
 
 // One moment of a recurrent layer for all samples. Strides are from sample to sample, in elements.
 struct Cell {

@@ -86,6 +86,20 @@ __global__ void attention_tile_repeat(AttentionTile tile, T* scores, const float
 }
 
 template <class T>
+__global__ void attention_tile_drops(AttentionTile tile, Dropout dropout, const T* x, T* y) {
+  float const scale = 1.0f / (1.0f - dropout.rate);
+  each_row(tile.heads * tile.rows, [=](std::size_t row) {
+    std::size_t const head = row / tile.rows, at = tile.first_row + row % tile.rows;
+    std::uint64_t const first = dropout.first + (head * tile.log_stride + at) * tile.log_stride;
+    std::size_t const begin = row * tile.length;
+    lane_each(tile.length, [=](std::size_t i) {
+      bool const kept = unit(random_word(dropout.random, first + i)) >= dropout.rate;
+      y[begin + i] = narrow<T>(kept ? widen(x[begin + i]) * scale : 0.0f);
+    });
+  });
+}
+
+template <class T>
 __global__ void lstm_cells(Cell cell, LstmForward f) {
   each_row(cell.samples, [=](std::size_t s) {
     std::size_t const h = cell.width;

@@ -10,6 +10,7 @@ TIDEMARK_REGISTER_TYPES(k::attention_rows);
 TIDEMARK_REGISTER_TYPES(k::attention_gradients);
 TIDEMARK_REGISTER_TYPES(k::attention_tile_rows);
 TIDEMARK_REGISTER_TYPES(k::attention_tile_repeat);
+TIDEMARK_REGISTER_TYPES(k::attention_tile_drops);
 TIDEMARK_REGISTER_TYPES(k::lstm_cells);
 TIDEMARK_REGISTER_TYPES(k::lstm_gradients);
 TIDEMARK_REGISTER_TYPES(k::gru_cells);

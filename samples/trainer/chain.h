@@ -11,7 +11,7 @@ namespace tidemark::trainer {
 
 // Cuts lie where one value crosses, and between the table's rows. Small neighbours are joined until there are few
 // enough for the solver.
-inline constexpr std::size_t kMaxStages = 48;
+inline constexpr std::size_t kMaxStages = 64;
 std::vector<NodeRange> stages_of(const Graph& graph, std::size_t at_most = kMaxStages);
 
 class GraphChain : public ChainCosts {

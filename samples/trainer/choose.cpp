@@ -10,8 +10,8 @@
 namespace tidemark::trainer {
 namespace {
 
-constexpr std::size_t kSlots = 400;
-constexpr std::uint64_t kSteps = 200;  // of work that count as different, in one forward pass
+constexpr std::size_t kSlots = 600;
+constexpr std::uint64_t kSteps = 300;  // of work that count as different, in one forward pass
 
 struct Weighed {
   Schedule schedule;
@@ -27,8 +27,8 @@ class Chooser {
       consider(segmented_schedule(graph, {{0, graph.nodes.size()}}, selective));
       segmented_ = considered_.size();
       consider(segmented_schedule(graph, sqrt_segments(graph), selective));
+      propose(selective);
     }
-    propose();
   }
 
   Weighed optimal() const {
@@ -61,8 +61,10 @@ class Chooser {
                            .recomputed_flops = plan.recomputed_flops});
   }
   // The solver's schedules from much memory to little. Of those whose work is nearly the same, the one with the least.
-  void propose() {
-    GraphChain chain(graph_, choices_, stages_of(graph_));
+  void propose(bool selective) {
+    Choices choices = choices_;
+    choices.selective = selective;
+    GraphChain chain(graph_, choices, stages_of(graph_));
     chain.set_slots(kSlots);
     CheckpointSolver const solver(chain, kSlots);
     auto const least = solver.work(kSlots);

@@ -214,8 +214,10 @@ Result<ValueId> GraphMaker::sequence(const LayerRow& row, const Shape& in) {
   if (heads == 0 || in.size[1] % (3 * heads) != 0)
     return wrong(row, std::to_string(in.size[1]) + " channels are not query, key and value of " +
                           std::to_string(heads) + " heads");
+  float const rate = real(row, "rate", 0);
+  if (!(rate >= 0 && rate < 1)) return wrong(row, "the rate is from 0 to less than 1");
   return node(row, Op::Attention, series_of(in.size[0], in.size[1] / 3),
-              {.heads = heads, .causal = number(row, "causal", 0) != 0});
+              {.heads = heads, .causal = number(row, "causal", 0) != 0, .rate = rate});
 }
 
 Result<ValueId> GraphMaker::recurrent(const LayerRow& row, const Shape& in) {

@@ -56,6 +56,7 @@ constexpr std::array kFlags = {
     Flag{"--image", "HxW", "size of pictures"},
     Flag{"--layers", "N", "of mlp, lstm, gru, gpt, bert"},
     Flag{"--width", "N", "channels: of the first convolution, or of each layer"},
+    Flag{"--dropout", "X", "rate of vgg's head, of lstm's and gru's, and of gpt and bert (the model's own; 0: none)"},
     Flag{"--seed", "N", "of parameters, data and dropout (1)"},
     Flag{"--format", "text|json", "what to print: a line per step, or one line for machines at the end (text)"},
     Flag{"--help", "", "this text"},
@@ -162,6 +163,15 @@ Result<bool> read_shape(const Given& given, Options& options) {
     TIDEMARK_TRY(auto const index, choice(given, flag, 0));
     (void)index;
     variables[variable] = given.at(flag);
+  }
+  if (has(given, "--dropout")) {
+    if (!variables.contains("dropout")) return lacks("--dropout");
+    const std::string& text = given.at("--dropout");
+    char* end = nullptr;
+    float const rate = std::strtof(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !(rate >= 0 && rate < 1))
+      return wrong("--dropout is a number from 0 to less than 1, not '" + text + "'");
+    variables["dropout"] = text;
   }
   if (has(given, "--pool-early")) {
     if (!variables.contains("pool")) return lacks("--pool-early");

@@ -103,6 +103,9 @@ void forward(Call& call) {
     each_tile(call, s, [&](const Tile& tile) {
       tile.to_scores(tile.input(0), 3 * h.width, tile.input(1), score_scale(h), call.workspace);
       kernels::attention_tile_softmax(call.stream(), call.type(), tile.shape(), call.workspace, tile.logs());
+      if (drops_scores(call))
+        kernels::attention_tile_dropout(call.stream(), call.type(), tile.shape(), dropout_of_scores(call, s),
+                                        call.workspace, call.workspace);
       tile.from_scores(call.workspace, tile.input(2), tile.output(), h.width);
     });
 }
@@ -123,8 +126,17 @@ void backward(Call& call) {
       void* const to_values = is_float ? tile.gradient(2) : sums + h.width;
       tile.to_scores(tile.input(0), row, tile.input(1), score_scale(h), probabilities);
       kernels::attention_tile_again(call.stream(), call.type(), tile.shape(), probabilities, tile.logs());
+      const void* left = probabilities;  // what dropout has left of them, until the second tile is needed
+      if (drops_scores(call)) {
+        kernels::attention_tile_dropout(call.stream(), call.type(), tile.shape(), dropout_of_scores(call, s),
+                                        probabilities, gradients);
+        left = gradients;
+      }
+      tile.add_from_scores(left, tile.doutput(), h.width, to_values, stride);
       tile.to_scores(tile.doutput(), h.width, tile.input(2), 1.0f, gradients);
-      tile.add_from_scores(probabilities, tile.doutput(), h.width, to_values, stride);
+      if (drops_scores(call))
+        kernels::attention_tile_dropout(call.stream(), call.type(), tile.shape(), dropout_of_scores(call, s), gradients,
+                                        gradients);
       kernels::attention_softmax_backward(call.stream(), call.type(),
                                           {.rows = h.heads * tile.shape().rows, .length = tile.shape().length},
                                           probabilities, gradients, score_scale(h));

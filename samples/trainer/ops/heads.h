@@ -4,7 +4,8 @@
 #pragma once
 #include <cmath>
 
-#include "samples/trainer/op.h"
+#include "kernels/elementwise.h"
+#include "samples/trainer/ops/rules.h"
 
 namespace tidemark::trainer {
 
@@ -19,6 +20,18 @@ inline Heads heads_of(const Sizing& s) {
 }
 inline float score_scale(const Heads& h) {
   return 1.0f / std::sqrt(static_cast<float>(h.part));
+}
+
+// Probabilities are dropped in training alone. A sample's are [head][time][time]; masks are drawn, not kept.
+inline bool drops_scores(const Call& call) {
+  return call.training && call.node().attributes.rate > 0;
+}
+inline kernels::Dropout dropout_of_scores(const Call& call, std::size_t sample) {
+  return {.rate = call.node().attributes.rate,
+          .random = {.seed = call.seed,
+                     .purpose = kNodePurpose + node_number(call),
+                     .step = static_cast<std::uint32_t>(call.step)},
+          .first = (call.first_sample + sample) * heads_of(call.sizing).scores()};
 }
 
 }  // namespace tidemark::trainer

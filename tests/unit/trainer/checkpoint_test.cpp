@@ -53,6 +53,16 @@ TEST(Checkpoint, OptimalIsNeverWorseThanSegments) {
   EXPECT_GE(better, 16u) << "of 22";
 }
 
+// With another way to keep a stage there is never less to choose from.
+TEST(Checkpoint, SelectiveTapingsOnlyAddToTheChoice) {
+  for (const Row& row : kRows) {
+    Graph const graph = model(row.model, row.size);
+    Choices plain = with(row, Checkpoint::Optimal), more = plain;
+    more.selective = true;
+    EXPECT_LE(weigh(graph, more).peak, weigh(graph, plain).peak) << row.model << " " << row.size;
+  }
+}
+
 // Budgets from what a plain step takes down to the least: kept to the byte, for less work the more there is.
 TEST(Checkpoint, ABudgetIsNeverExceeded) {
   for (const Row& row : kRows) {

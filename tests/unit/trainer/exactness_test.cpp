@@ -37,7 +37,7 @@ const Net kNets[] = {
     {"unet", {{"height", "16"}, {"width", "16"}, {"channels", "4"}, {"groups", "2"}}, 4},
     {"lstm", {{"seq", "5"}, {"features", "6"}, {"width", "8"}, {"layers", "3"}}, 4},
     {"gru", {{"seq", "5"}, {"features", "6"}, {"width", "8"}, {"layers", "3"}}, 4},
-    {"gpt", {{"seq", "6"}, {"width", "16"}, {"heads", "2"}, {"words", "11"}}, 4},
+    {"gpt", {{"seq", "6"}, {"width", "16"}, {"heads", "2"}, {"words", "11"}, {"dropout", "0.1"}}, 4},
     {"bert", {{"seq", "6"}, {"width", "16"}, {"heads", "2"}, {"words", "11"}, {"layers", "3"}}, 4},
 };
 

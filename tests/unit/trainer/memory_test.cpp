@@ -101,6 +101,7 @@ const Row kRows[] = {
     {"gru", "large", 16},
     {"gpt", "tiny", 4},
     {"gpt", "124m", 4},
+    {"gpt", "tiny", 4, {{"dropout", "0.1"}}},
     {"bert", "tiny", 8},
     {"bert", "base", 8},
     {"mlp", "tiny", 4},

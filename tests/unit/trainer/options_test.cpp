@@ -112,6 +112,9 @@ TEST(Options, MistakesAreNamed) {
             "--checkpoint budget:0: a size is written 6GiB, 512MiB or in bytes");
   EXPECT_EQ(error_of("--model mlp --checkpoint often"),
             "--checkpoint is one of none|sqrt|optimal|budget:SIZE, not 'often'");
+  EXPECT_EQ(error_of("--model gpt --dropout 1"), "--dropout is a number from 0 to less than 1, not '1'");
+  EXPECT_EQ(error_of("--model unet --dropout 0.1"), "--dropout does not apply to the model unet");
+  EXPECT_EQ(read("--model gpt --dropout 0.25")->model.variables.at("dropout"), "0.25");
   EXPECT_EQ(error_of("--model gpt --attention flash"), "--attention is one of plain|efficient, not 'flash'");
   EXPECT_EQ(error_of("--model mlp --loss-scale big"), "--loss-scale is a number above 0, dynamic or off, not 'big'");
   EXPECT_EQ(error_of("--model vgg --image 12"), "--image is written HEIGHTxWIDTH, not '12'");

@@ -75,7 +75,10 @@ Law law_of(const Graph& graph, const Node& node, std::uint64_t n, const Choices&
                 .backward_space = 2 * tile + (element == 4 ? 0 : length * out.size[1] * 2 * 4)};
       }
       std::uint64_t const scores = n * node.attributes.heads * out.size[0] * out.size[0] * element;
-      return {.keeps = {0}, .kept_extras = {scores}, .backward_space = scores};
+      return {.keeps = {0},
+              .kept_extras = {scores},
+              .forward_space = node.attributes.rate > 0 ? scores / n : 0,
+              .backward_space = scores};
     }
     case Op::Lstm: {
       std::uint64_t const width = n * moments * out.size[1] * element;
