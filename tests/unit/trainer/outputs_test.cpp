@@ -14,7 +14,7 @@ TEST(Outputs, OfAnMlpAreItsWidths) {
   EXPECT_EQ(outputs.activations, 7u * 512);
 }
 
-// Convolutions and norms 22 226 944, the pools 200 704 + 2 048, the head 1 000, projections among the first.
+// Convolutions and norms 22 227 968, the pools 200 704 + 2 048, the head 1 000, projections among the first.
 TEST(Outputs, OfResnet50AreWhatTheArticleCounts) {
   ModuleOutputs const outputs = count_outputs(model("resnet", "50", {}));
   EXPECT_EQ(outputs.modules, 22'431'720u);
