@@ -65,16 +65,20 @@ std::uint64_t forward_flops(const Sizing& s) {
   return s.samples * (one.products + one.elements);
 }
 
-// Each product has two factors, and a gradient for each; of data nobody asks for one. What was not kept by the
-// efficient forms is computed once more.
+// Each product has two factors, and a gradient for each; of data nobody asks for one.
 std::uint64_t backward_flops(const Sizing& s) {
   if (s.node.op == Op::Add) return 0;
   Flops const one = of_sample(s);
   bool const to_input = s.graph.values[s.node.inputs[0]].has_gradient;
-  std::uint64_t products = one.products * (to_input ? 2 : 1);
-  if (s.node.op == Op::ChunkedCrossEntropy) products += one.products;
-  if (s.node.op == Op::Attention && s.node.attributes.efficient) products += one.products / 2;
-  return s.samples * (products + one.elements);
+  return s.samples * (one.products * (to_input ? 2 : 1) + one.elements);
+}
+
+// All logits, and the scores of attention, which are half of its products.
+std::uint64_t repeated_flops(const Sizing& s) {
+  Flops const one = of_sample(s);
+  if (s.node.op == Op::ChunkedCrossEntropy) return s.samples * (one.products + one.elements);
+  if (s.node.op == Op::Attention && s.node.attributes.efficient) return s.samples * (one.products / 2 + one.elements);
+  return 0;
 }
 
 }  // namespace tidemark::trainer

@@ -82,6 +82,8 @@ const Rules& rules_of(const Node& node);
 // Operations on numbers of all samples' passes (flops.cpp).
 std::uint64_t forward_flops(const Sizing& sizing);
 std::uint64_t backward_flops(const Sizing& sizing);
+// What the efficient forms compute again in their backward pass.
+std::uint64_t repeated_flops(const Sizing& sizing);
 
 // Convolutions turn windows into matrices of at most so many bytes at a time, or one row of windows where that is more.
 inline constexpr std::size_t kWorkspaceLimit = std::size_t{4} << 20;

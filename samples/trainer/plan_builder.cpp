@@ -256,6 +256,7 @@ void PlanBuilder::run_backward(const Pass& pass, const Reading& reading) {
   const Rules& rules = rules_of(node);
   layer_ = layer(node.layer);
   plan_.backward_flops += backward_flops(sizing(node));
+  plan_.recomputed_flops += repeated_flops(sizing(node));
   BufferId& dout = gradient_[node.output];
   if (rules.passes_gradient) {
     for (ValueId const v : node.inputs)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/trainer/summary.h"
 
+#include <tidemark/tidemark.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -105,11 +107,16 @@ std::uint64_t Witness::weights() const {
 
 bool Witness::values_are_computed(Device& device) {
   float value = 0;
+  tidemark_push(TIDEMARK_PHASE, "setup");
+  tidemark_push(TIDEMARK_LAYER, "probe");
   void* const block = device.allocate(sizeof value);
+  tidemark_tag(block, TIDEMARK_BUFFER, "probe");
   kernels::fill(device.stream(), static_cast<float*>(block), 1, 42.0f);
   TRAINER_CHECK(cudaMemcpyAsync(&value, block, sizeof value, cudaMemcpyDeviceToHost, device.stream()));
   device.synchronize();
   device.free(block, sizeof value);
+  tidemark_pop(TIDEMARK_LAYER);
+  tidemark_pop(TIDEMARK_PHASE);
   return value == 42.0f;
 }
 

@@ -2,6 +2,7 @@
 // A linear layer and the cross-entropy of what it makes, some rows of logits at a time. Nothing of them is kept: the
 // backward pass makes each chunk's logits once more, and turns them into their gradient in place.
 #include "kernels/loss.h"
+#include "samples/trainer/ops/linear.h"
 #include "samples/trainer/ops/rules.h"
 
 namespace tidemark::trainer {
@@ -53,17 +54,7 @@ struct Judging {
   float* losses = nullptr;
 };
 void judge(Call& call, const Head& h, std::size_t first, std::size_t rows, const Judging& j) {
-  call.device.multiply({.rows = rows,
-                        .columns = h.classes,
-                        .depth = h.width,
-                        .a = at(call, call.in[0], first * h.width),
-                        .b = call.weight[0],
-                        .c = j.logits,
-                        .lda = h.width,
-                        .ldb = h.width,
-                        .ldc = h.classes,
-                        .transpose_b = true,
-                        .type = call.type()});
+  multiply_rows(call, {rows, h.width, h.classes}, at(call, call.in[0], first * h.width), j.logits, Type::F32);
   if (call.parameter[1] != nullptr)
     kernels::add_bias(call.stream(), Type::F32, j.logits, call.parameter[1], {.outer = rows, .channels = h.classes});
   kernels::cross_entropy_forward(call.stream(), Type::F32, j.logits, j.targets, j.logits, j.losses,
@@ -97,29 +88,9 @@ void backward(Call& call) {
     judge(call, h, first, rows, {.logits = logits, .targets = targets, .losses = losses});
     kernels::cross_entropy_backward(call.stream(), call.type(), logits, targets, dlogits,
                                     {.rows = rows, .width = h.classes}, scale);
-    call.device.multiply({.rows = rows,
-                          .columns = h.width,
-                          .depth = h.classes,
-                          .a = dlogits,
-                          .b = call.weight[0],
-                          .c = at(call, call.din[0], first * h.width),
-                          .lda = h.classes,
-                          .ldb = h.width,
-                          .ldc = h.width,
-                          .type = call.type(),
-                          .result_type = call.type()});
-    call.device.multiply({.rows = h.classes,
-                          .columns = h.width,
-                          .depth = rows,
-                          .a = dlogits,
-                          .b = at(call, call.in[0], first * h.width),
-                          .c = call.dparameter[0],
-                          .lda = h.classes,
-                          .ldb = h.width,
-                          .ldc = h.width,
-                          .transpose_a = true,
-                          .beta = add ? 1.0f : 0.0f,
-                          .type = call.type()});
+    LinearRows const shape{rows, h.width, h.classes};
+    multiply_to_input(call, shape, dlogits, at(call, call.din[0], first * h.width));
+    multiply_to_weight(call, shape, dlogits, at(call, call.in[0], first * h.width), add);
     if (call.dparameter[1] != nullptr)
       kernels::sum_to_channels(call.stream(), call.type(), dlogits, call.dparameter[1],
                                {.shape = {.outer = rows, .channels = h.classes}, .accumulate = add_bias});

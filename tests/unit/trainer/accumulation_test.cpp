@@ -3,8 +3,7 @@
 // norm makes of it, as numbers.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
+#include <cstdio>
 
 #include "tests/unit/trainer/fixture.h"
 
@@ -16,21 +15,6 @@ constexpr int kSteps = 8;
 
 Graph small_resnet(const char* norm) {
   return model("resnet", "tiny", {{"height", "8"}, {"width", "8"}, {"channels", "4"}, {"groups", "2"}, {"norm", norm}});
-}
-
-double relative(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  double apart = 0, size = 0;
-  for (std::size_t k = 0; k < a.size(); ++k)
-    for (std::size_t i = 0; i < a[k].size(); ++i) {
-      apart += std::pow(static_cast<double>(a[k][i]) - b[k][i], 2);
-      size += std::pow(static_cast<double>(a[k][i]), 2);
-    }
-  return std::sqrt(apart / size);
-}
-bool same(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (std::memcmp(a[k].data(), b[k].data(), a[k].size() * 4) != 0) return false;
-  return a.size() == b.size();
 }
 
 // Without a pinned order the sums differ in their last bits.
@@ -50,8 +34,8 @@ TEST(Accumulation, FourTimesFourIsSixteen) {
       for (int s = 0; s < kSteps; ++s)
         EXPECT_NEAR(parts.losses[static_cast<std::size_t>(s)], whole.losses[static_cast<std::size_t>(s)], 2e-5)
             << name << " step " << s;
-      EXPECT_EQ(same(whole.gradients, parts.gradients), chunk != 0) << name << " " << chunk;
-      EXPECT_LT(relative(whole.gradients, parts.gradients), 2e-5) << name;
+      EXPECT_EQ(same_bits(whole.gradients, parts.gradients), chunk != 0) << name << " " << chunk;
+      EXPECT_LT(difference(whole.gradients, parts.gradients), 2e-5) << name;
       EXPECT_LT(parts.peak_bytes, whole.peak_bytes) << name;
     }
   }
@@ -68,10 +52,10 @@ TEST(Accumulation, BatchNormIsAnotherModel) {
     Choices in_parts = whole;
     in_parts.accumulate = parts;
     Outcome const exact = train(gn, in_parts, 2), other = train(bn, in_parts, 1);
-    EXPECT_TRUE(same(gn_whole.gradients, exact.gradients)) << parts;
-    EXPECT_TRUE(same(gn_whole.parameters, exact.parameters)) << parts;
-    double const gradients = relative(bn_whole.gradients, other.gradients);
-    double const statistics = relative(bn_whole.statistics, other.statistics);
+    EXPECT_TRUE(same_bits(gn_whole.gradients, exact.gradients)) << parts;
+    EXPECT_TRUE(same_bits(gn_whole.parameters, exact.parameters)) << parts;
+    double const gradients = difference(bn_whole.gradients, other.gradients);
+    double const statistics = difference(bn_whole.statistics, other.statistics);
     RecordProperty("gradients_" + std::to_string(parts), std::to_string(gradients));
     RecordProperty("statistics_" + std::to_string(parts), std::to_string(statistics));
     std::printf("batch norm, 16 in %zu parts: gradients off by %.3f, running statistics by %.3f\n", parts, gradients,

@@ -172,13 +172,7 @@ TEST(Selective, KeepsNineOfSixteenAndNoScores) {
   auto const kept = [&](bool selective) {
     Choices const choices{.batch = 4, .selective = selective, .delete_early = true};
     Plan const plan = plan_training(graph, lay_out(graph, choices), choices);
-    std::uint64_t live = 0;
-    for (const Instruction& i : plan.instructions) {
-      if (i.phase == Phase::Backward) break;
-      if (i.what == Do::Allocate) live += plan.buffers[i.buffer].size_bytes;
-      if (i.what == Do::Free) live -= plan.buffers[i.buffer].size_bytes;
-    }
-    return live;
+    return left_behind(plan);
   };
   // Gone per layer: ln1, attention's output, ln2 (1 each), GELU's output (4), scores and the norms' own numbers twice.
   std::uint64_t const scores = 4 * 4 * 64 * 64, norms = 4 * tokens;

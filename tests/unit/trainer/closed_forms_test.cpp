@@ -110,15 +110,10 @@ TEST(ClosedForms, BytesKeptOfOnePicture) {
   }
 }
 
-std::uint64_t left_behind(const Graph& graph, Choices choices) {
+std::uint64_t kept_for_backward(const Graph& graph, Choices choices) {
   choices.delete_early = true;
   Plan const plan = plan_training(graph, lay_out(graph, choices), choices);
-  std::uint64_t live = 0;
-  for (const Instruction& i : plan.instructions) {
-    if (i.phase == Phase::Backward) break;
-    if (i.what == Do::Allocate) live += plan.buffers[i.buffer].size_bytes;
-    if (i.what == Do::Free) live -= plan.buffers[i.buffer].size_bytes;
-  }
+  std::uint64_t const live = left_behind(plan);
   // Of the loss: probabilities and targets.
   std::size_t const rows = choices.batch * graph.data.input.size[0];
   return live - rows * graph.data.classes * 4 - rows * 4;
@@ -133,9 +128,9 @@ TEST(ClosedForms, BytesKeptOfGpt) {
     Graph const graph = model("gpt", row.size);
     Graph efficient = graph;
     use_efficient_attention(efficient);
-    EXPECT_EQ(left_behind(graph, {.batch = 4}), row.plain);
-    EXPECT_EQ(left_behind(efficient, {.batch = 4}), row.efficient);
-    EXPECT_EQ(left_behind(graph, {.batch = 4, .selective = true}), row.selective);
+    EXPECT_EQ(kept_for_backward(graph, {.batch = 4}), row.plain);
+    EXPECT_EQ(kept_for_backward(efficient, {.batch = 4}), row.efficient);
+    EXPECT_EQ(kept_for_backward(graph, {.batch = 4, .selective = true}), row.selective);
   }
 }
 
@@ -163,6 +158,22 @@ TEST(ClosedForms, StatesOfOptimizers) {
   EXPECT_EQ(states("gpt", "124m", Optimizer::Adafactor),
             4 * (50257 + 768 + 1024 + 768 + 12 * (3072 + 1536 + 3840 + 3840 + 2304 + 768 + 3072 + 768) + 25 * 1536u));
   EXPECT_EQ(states("gpt", "124m", Optimizer::Adafactor), 1286468u);
+}
+
+// Published counts of multiplications with additions for one picture, in thousand millions; a transformer's
+// 12 C^2 per layer and token, 2 T C for scores and values, and the head's C V.
+TEST(ClosedForms, OperationsOfAForwardPass) {
+  auto const forward = [](const char* name, const char* size) {
+    Graph const graph = model(name, size);
+    Choices const choices{.batch = 1};
+    return static_cast<double>(plan_training(graph, lay_out(graph, choices), choices).forward_flops) / 2e9;
+  };
+  EXPECT_NEAR(forward("resnet", "18"), 1.81, 0.04);
+  EXPECT_NEAR(forward("resnet", "50"), 4.09, 0.15);
+  EXPECT_NEAR(forward("resnet", "101"), 7.80, 0.25);
+  EXPECT_NEAR(forward("resnet", "152"), 11.51, 0.35);
+  EXPECT_NEAR(forward("vgg", "16"), 15.47, 0.05);
+  EXPECT_NEAR(forward("gpt", "124m"), 1024 * (12 * (12 * 768 * 768 + 2 * 1024 * 768.0) + 768 * 50257.0) / 1e9, 2);
 }
 
 TEST(ClosedForms, ParametersOfAllSizes) {

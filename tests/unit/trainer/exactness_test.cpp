@@ -3,20 +3,10 @@
 // byte by byte with a plain training's.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "tests/unit/trainer/fixture.h"
 
 namespace tidemark::trainer {
 namespace {
-
-bool same_bits(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].size() != b[i].size() || std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)
-      return false;
-  return true;
-}
 
 void expect_same(const Outcome& a, const Outcome& b) {
   EXPECT_TRUE(same_bits(a.gradients, b.gradients));

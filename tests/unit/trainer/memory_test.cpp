@@ -169,12 +169,7 @@ TEST(Memory, BetweenThePassesOnlyTheKeptIsLive) {
     Graph const graph = model(row.model, row.size, row.changes);
     Choices const choices{.batch = row.batch, .delete_early = true};
     Plan const plan = plan_training(graph, lay_out(graph, choices), choices);
-    std::uint64_t live = 0;
-    for (const Instruction& i : plan.instructions) {
-      if (i.phase == Phase::Backward) break;
-      if (i.what == Do::Allocate) live += plan.buffers[i.buffer].size_bytes;
-      if (i.what == Do::Free) live -= plan.buffers[i.buffer].size_bytes;
-    }
+    std::uint64_t const live = left_behind(plan);
     const Value &output = graph.values[graph.output], &targets = graph.values[graph.targets];
     std::uint64_t const loss = output.bytes(row.batch, Type::F32) + targets.bytes(row.batch, Type::F32) +
                                (graph.data.kind == Data::Disks ? 8 * row.batch : 0);
@@ -218,12 +213,7 @@ TEST(Memory, CheckpointsAreKeptPerSegment) {
   Choices const choices{.batch = 128, .checkpoint = Checkpoint::Sqrt, .delete_early = true};
   Plan const plan = plan_training(graph, lay_out(graph, choices), choices);
   // 17 rows in 4 segments of 5: inputs of three of them, then the last one whole: blocks 15 and the head, the loss.
-  std::uint64_t live = 0;
-  for (const Instruction& i : plan.instructions) {
-    if (i.phase == Phase::Backward) break;
-    if (i.what == Do::Allocate) live += plan.buffers[i.buffer].size_bytes;
-    if (i.what == Do::Free) live -= plan.buffers[i.buffer].size_bytes;
-  }
+  std::uint64_t const live = left_behind(plan);
   std::uint64_t const h = 128 * 128 * 4, x = 784 * 4 * 128, logits = 10 * 4 * 128, targets = 512;
   EXPECT_EQ(live, x + 2 * h + h + logits + targets);
   EXPECT_EQ(plan.recomputed, 2 * 15u);

@@ -4,27 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "tests/unit/trainer/fixture.h"
 
 namespace tidemark::trainer {
 namespace {
 
-// The distance of two trainings' gradients over their size.
-double difference(const Outcome& a, const Outcome& b) {
-  double apart = 0, size = 0;
-  for (std::size_t g = 0; g < a.gradients.size(); ++g)
-    for (std::size_t i = 0; i < a.gradients[g].size(); ++i) {
-      apart += std::pow(static_cast<double>(a.gradients[g][i]) - b.gradients[g][i], 2);
-      size += std::pow(static_cast<double>(a.gradients[g][i]), 2);
-    }
-  return std::sqrt(apart / size);
+double gradients_apart(const Outcome& a, const Outcome& b) {
+  return difference(a.gradients, b.gradients);
 }
 bool same_parameters(const Outcome& a, const Outcome& b) {
-  for (std::size_t p = 0; p < a.parameters.size(); ++p)
-    if (std::memcmp(a.parameters[p].data(), b.parameters[p].data(), a.parameters[p].size() * 4) != 0) return false;
-  return true;
+  return same_bits(a.parameters, b.parameters);
 }
 
 // 70 moments are three tiles.
@@ -38,14 +28,14 @@ TEST(EfficientAttention, GradientsAreWithinATolerance) {
   for (const char* const name : {"gpt", "bert"}) {
     Graph const plain = attending(name, false), efficient = attending(name, true);
     Outcome const a = train(plain, {.batch = 3}, 1), b = train(efficient, {.batch = 3}, 1);
-    EXPECT_LT(difference(a, b), 1e-5) << name;
+    EXPECT_LT(gradients_apart(a, b), 1e-5) << name;
     EXPECT_NEAR(a.losses[0], b.losses[0], 1e-5) << name;
     EXPECT_EQ(b.peak_bytes, b.planned_bytes);
     for (Type const type : {Type::F16, Type::BF16}) {
       float const scale = type == Type::F16 ? 256.0f : 1.0f;
       Outcome const rounded = train(efficient, {.batch = 3, .type = type}, 1, {.rate = 0.05f, .loss_scale = scale});
       Outcome const plainly = train(plain, {.batch = 3, .type = type}, 1, {.rate = 0.05f, .loss_scale = scale});
-      EXPECT_LT(difference(plainly, rounded), type == Type::F16 ? 1e-2 : 6e-2) << name;
+      EXPECT_LT(gradients_apart(plainly, rounded), type == Type::F16 ? 1e-2 : 6e-2) << name;
     }
   }
 }
@@ -65,13 +55,7 @@ TEST(EfficientAttention, KeepsARowsNumberInsteadOfTheRow) {
     Graph const graph = attending("gpt", efficient, "128");
     Choices const choices{.batch = batch, .delete_early = true};
     Plan const plan = plan_training(graph, lay_out(graph, choices), choices);
-    std::uint64_t live = 0;
-    for (const Instruction& i : plan.instructions) {
-      if (i.phase == Phase::Backward) break;
-      if (i.what == Do::Allocate) live += plan.buffers[i.buffer].size_bytes;
-      if (i.what == Do::Free) live -= plan.buffers[i.buffer].size_bytes;
-    }
-    return live;
+    return left_behind(plan);
   };
   EXPECT_EQ(kept(false) - kept(true), layers * (heads * batch * length * length * 4 - heads * batch * length * 4));
 }
@@ -87,12 +71,13 @@ TEST(ChunkedLoss, GradientsAreWithinATolerance) {
       Graph chunked = plain;
       ASSERT_TRUE(fuse_cross_entropy(chunked, rows).ok());
       Outcome const got = train(chunked, {.batch = 5}, 1);
-      EXPECT_LT(difference(expected, got), 2e-6) << name << " in " << rows;
+      EXPECT_LT(gradients_apart(expected, got), 2e-6) << name << " in " << rows;
       EXPECT_NEAR(expected.losses[0], got.losses[0], 1e-6);
       EXPECT_EQ(got.peak_bytes, got.planned_bytes);
       Outcome const half = train(chunked, {.batch = 5, .type = Type::F16}, 1, {.rate = 0.05f, .loss_scale = 256});
-      EXPECT_LT(difference(train(plain, {.batch = 5, .type = Type::F16}, 1, {.rate = 0.05f, .loss_scale = 256}), half),
-                1e-2);
+      EXPECT_LT(
+          gradients_apart(train(plain, {.batch = 5, .type = Type::F16}, 1, {.rate = 0.05f, .loss_scale = 256}), half),
+          1e-2);
     }
   }
 }
@@ -146,7 +131,7 @@ TEST(NaiveFp16, OverflowsWhereCareDoesNot) {
     Outcome outcome = train(graph, careful, 1, {.rate = 0.05f, .loss_scale = scale});
     for (auto& gradient : outcome.gradients)
       for (float& g : gradient) g /= scale;
-    return difference(exact, outcome);
+    return gradients_apart(exact, outcome);
   };
   EXPECT_GT(error(1), 2 * error(1024));
 }
