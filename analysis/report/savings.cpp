@@ -42,6 +42,10 @@ std::string exact_text(const SavingsRow& row) {
   return kNothing;
 }
 
+std::string again_text(double ratio) {
+  return ratio <= 0 ? kNothing : ratio < 0.005 ? "<1 %" : fmt::format("{:.0f} %", 100 * ratio);
+}
+
 std::string batch_text(const std::optional<std::uint64_t>& batch) {
   return !batch ? kNothing : *batch == 0 ? "none" : count_text(*batch);
 }
@@ -49,17 +53,16 @@ std::string batch_text(const std::optional<std::uint64_t>& batch) {
 }  // namespace
 
 SavingsWords savings_words(const SavingsRow& row, Unit unit) {
-  SavingsWords w{
-      .trick = clean(row.trick),
-      .live = size_text(static_cast<std::int64_t>(row.peak_live_bytes), unit),
-      .reserved = size_text(static_cast<std::int64_t>(row.peak_reserved_bytes), unit),
-      .saved = kNothing,
-      .percent = kNothing,
-      .time = row.slowdown ? fmt::format("{:.2f}", *row.slowdown) : kNothing,
-      .again = row.recompute_flops_ratio > 0 ? fmt::format("{:.0f} %", 100 * row.recompute_flops_ratio) : kNothing,
-      .exact = exact_text(row),
-      .batch = batch_text(row.max_batch),
-      .article = batch_text(row.article_max_batch)};
+  SavingsWords w{.trick = clean(row.trick),
+                 .live = size_text(static_cast<std::int64_t>(row.peak_live_bytes), unit),
+                 .reserved = size_text(static_cast<std::int64_t>(row.peak_reserved_bytes), unit),
+                 .saved = kNothing,
+                 .percent = kNothing,
+                 .time = row.slowdown ? fmt::format("{:.2f}", *row.slowdown) : kNothing,
+                 .again = again_text(row.recompute_flops_ratio),
+                 .exact = exact_text(row),
+                 .batch = batch_text(row.max_batch),
+                 .article = batch_text(row.article_max_batch)};
   if (row.is_baseline()) return w;
   w.saved = size_text(row.saved_bytes(), unit);
   // A rounding of less than half a thousandth is no minus zero.
@@ -78,8 +81,8 @@ std::vector<std::string> savings_legend(const Savings& s) {
       fmt::format("live, reserved: peaks of the published size at batch {}, from traces of dry runs on the software "
                   "device; saved: of live, against the plain training or what the trick does without.",
                   s.batch),
-      fmt::format("time: a step of the {} size at batch {}, computed, by its baseline's; again: products computed "
-                  "twice, of all products of a step.",
+      fmt::format("time: processor time of a step of the {} size at batch {} by its baseline's; again: operations "
+                  "computed twice, of all operations of a step.",
                   clean(s.tiny_size), s.tiny_batch),
       "exact: gradients and weights after some steps have the same bits; bits*: where sums are pinned to one order in "
       "both; a number: how far losses are apart; other: another model or optimizer.",

@@ -94,8 +94,8 @@ std::string time_chart(const Savings& s) {
   double most = 1;
   for (SavingsRow const& row : s.rows) most = std::max(most, row.slowdown.value_or(0));
   std::string text = fmt::format(
-      "<h2>Time of a step, by its baseline's</h2>\n<p class=\"dim\">The {} size, computed on "
-      "this machine's processor. Dotted: as fast as the baseline.</p>\n<div class=\"chart\">\n",
+      "<h2>Time of a step, by its baseline's</h2>\n<p class=\"dim\">The {} size, its processor time on "
+      "this machine. Dotted: as fast as the baseline.</p>\n<div class=\"chart\">\n",
       escaped(s.tiny_size));
   for (SavingsRow const& row : s.rows) {
     if (!row.slowdown) continue;

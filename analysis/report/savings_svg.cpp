@@ -35,7 +35,7 @@ std::string bars(const SavingsRow& row, int y, double pixels_per_byte) {
 
 std::string legend(const Savings& s) {
   std::string text;
-  int x = kNames + 10;
+  int x = 16;
   for (KindColour const& kind : kinds_in(s)) {
     text += fmt::format("<rect x=\"{}\" y=\"48\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, kind.colour);
     text += words(x + 14, 57, "start", kind.name, " fill=\"#656d76\" font-size=\"11\"");
