@@ -115,7 +115,7 @@ def delete(bench):
 
 @claim("000", "empty_cache", "`empty_cache` changes what nvidia-smi shows, not what a training can take at most.")
 def empty_cache(bench):
-    base = "--model resnet --size 50 --batch 16 --steps 3 --optimizer adam"
+    base = "--model resnet --size 50 --batch 16 --steps 2 --optimizer adam"
     plain, emptied = bench.dry_all(base, base + " --empty-cache", after_step=1)
     rows = [(name, b(c.live), b(c.reserved), b(c.after)) for name, c in
             (("plain", plain), ("`--empty-cache`", emptied))]
@@ -301,10 +301,12 @@ def formula(bench):
         in_place = 4 * (2 * said["module_outputs"] + said["input_elements"])
         ratios.append(outputs / sample)
         rows.append((model.replace(" --size", ""), b(sample), b(outputs), f"{outputs / sample:.2f}", f"{in_place / sample:.2f}"))
-    lines = table(("model", "measured, bytes per sample", "by the formula", "too large by", "its activations in place"), *rows)
+    lines = table(("model", "measured, bytes per sample", "by the formula", "formula by measured", "with activations in place"), *rows)
     lines.append("Gradients of outputs are transient: one or two are there at a time, never all. And an output that two layers keep is there once. That also answers the article's question why "
-                 "outputs do not count four times with Adam: optimizer states belong to parameters alone.")
-    return (REFUTED if min(ratios) > 1.2 else CONDITIONAL), lines
+                 "outputs do not count four times with Adam: optimizer states belong to parameters alone. GPT-2 takes more than the formula says: "
+                 "attention's probabilities are kept, and are no module's output.")
+    near = sum(abs(ratio - 1) < 0.1 for ratio in ratios)
+    return (CONFIRMED if near == len(ratios) else CONDITIONAL if near else REFUTED), lines
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
