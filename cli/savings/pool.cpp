@@ -20,14 +20,6 @@ namespace {
 constexpr long kTickNs = 100'000'000;
 constexpr int kPatienceTicks = 30;  // after which those that do not end are killed
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  out.reserve(texts.size() + 1);
-  for (std::string const& text : texts) out.push_back(const_cast<char*>(text.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
 std::vector<std::string> with(const std::vector<std::string>& more) {
   std::vector<std::string> all;
   auto const is_set_anew = [&](std::string_view variable) {
