@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ int fail(const Error& error, int code) {
   std::fprintf(stderr, "error: %s\n", error.what.c_str());
   if (!error.hint.empty()) std::fprintf(stderr, "hint: %s\n", error.hint.c_str());
   return code;
+}
+
+std::uint64_t thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 void describe(const Options& options, const Graph& graph, const Plan& plan) {
@@ -70,9 +77,11 @@ int train(const Options& options, const Graph& graph, const Schedule& schedule) 
     session.settings().loss_scale = scale.value();
     if (summary.executed && step == options.steps) witness.watch_gradients();
     auto const began = std::chrono::steady_clock::now();
+    std::uint64_t const cpu_began = thread_cpu_ns();
     StepResult const result = session.run(plan, step);
     summary.step_ns.push_back(static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began).count()) -
                               witness.took_ns());
+    summary.step_cpu_ns.push_back(thread_cpu_ns() - cpu_began);
     summary.losses.push_back(result.loss);
     summary.skipped_steps += result.skipped;
     print_step(options, result, step, scale.value());

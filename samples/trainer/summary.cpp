@@ -10,6 +10,7 @@
 
 #include "kernels/generate.h"
 #include "samples/trainer/check.h"
+#include "samples/trainer/outputs.h"
 
 namespace tidemark::trainer {
 namespace {
@@ -138,6 +139,7 @@ std::string to_json(const Summary& s) {
   json.number("skipped_steps", s.skipped_steps);
   json.list("step_ns", s.step_ns);
   json.number("ns_per_step", median(s.step_ns));
+  json.list("step_cpu_ns", s.step_cpu_ns);
   json.number("planned_peak_bytes", peak_live_bytes(s.plan));
   json.number("peak_live_bytes", s.account.peak_bytes);
   json.number("fixed_bytes", fixed_bytes(s.plan));
@@ -149,6 +151,10 @@ std::string to_json(const Summary& s) {
   json.number("recomputed_ops", s.plan.recomputed);
   json.real("recompute_flops_ratio", static_cast<double>(s.plan.recomputed_flops) /
                                          static_cast<double>(s.plan.forward_flops + s.plan.backward_flops));
+  ModuleOutputs const outputs = count_outputs(s.graph);
+  json.number("module_outputs", outputs.modules);
+  json.number("activation_outputs", outputs.activations);
+  json.number("input_elements", s.graph.data.input.elements());
   if (s.executed) {
     json.text("gradients_hash", hex(s.gradients_hash));
     json.text("weights_hash", hex(s.weights_hash));

@@ -46,6 +46,7 @@ struct Summary {
   bool executed = false;
   std::vector<double> losses, eval_losses;
   std::vector<std::uint64_t> step_ns;
+  std::vector<std::uint64_t> step_cpu_ns;  // the loop's own thread, which computes where the device is software
   std::uint64_t skipped_steps = 0;
   Account account;
   std::uint64_t gradients_hash = 0, weights_hash = 0;
