@@ -2,6 +2,7 @@
 #include "analysis/history.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "analysis/read_folded.h"
@@ -12,8 +13,6 @@ namespace {
 
 using trace::Event;
 
-// All sums of sizes stay below this, so that none can overflow; no machine comes near it. There are up to 256 devices.
-constexpr std::uint64_t kLargestSum = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostBlocks = (std::uint64_t{1} << 31) - 1;
 
 // Numbers of the trace to numbers of ours, which are dense and the same for the same text.
@@ -74,6 +73,10 @@ class Builder {
       case Event::Type::Step: on_step(e.event); break;
       case Event::Type::DeviceUse: on_device_use(e.event); break;
       case Event::Type::Failure: on_failure(e.event); break;
+      case Event::Type::CacheUse: on_cache_use(e.event); break;
+      case Event::Type::CacheCounts: on_cache_counts(e.event); break;
+      case Event::Type::Pin: on_pin(e.event); break;
+      case Event::Type::LateFree: on_late_free(e.event); break;
       case Event::Type::Kernel: break;  // no memory changes hands
       case Event::Type::Scope:
       case Event::Type::Phase: break;  // in the context of what follows them
@@ -207,6 +210,55 @@ class Builder {
                           .source = e.source});
   }
 
+  // What a damaged trace says must not overflow when it is added up.
+  static std::uint64_t plausible(std::uint64_t bytes) { return std::min(bytes, kLargestSum / 256); }
+  void on_cache_use(const Event& e) {
+    last_sample_[{e.context.device, e.generation}] = h_.cache_samples.size();
+    std::uint64_t const reserved = plausible(e.other), live = std::min(plausible(e.address), reserved);
+    h_.cache_samples.push_back({.time_ns = now_,
+                                .live_bytes = live,
+                                .requested_bytes = std::min(e.size_bytes, live),
+                                .reserved_bytes = reserved,
+                                .largest_hole_bytes = std::min(e.start_ticks, reserved),
+                                .device = e.context.device,
+                                .cache = e.generation});
+  }
+  void on_cache_counts(const Event& e) {
+    h_.cache_counts.push_back({.time_ns = now_,
+                               .plan_hits = e.address,
+                               .plan_misses = e.size_bytes,
+                               .waits_avoided = e.other,
+                               .given_back_bytes = e.start_ticks,
+                               .device = e.context.device,
+                               .cache = e.generation});
+  }
+  void on_pin(const Event& e) {
+    // Of the cache's last sample; one without a sample says nothing.
+    auto const sample = last_sample_.find({e.context.device, e.generation});
+    if (sample == last_sample_.end()) return;
+    h_.pins.push_back({.time_ns = now_,
+                       .address = e.address,
+                       .before_bytes = plausible(e.size_bytes),
+                       .after_bytes = plausible(e.other),
+                       .given_back_bytes = plausible(e.start_ticks),
+                       .sample = sample->second,
+                       .device = e.context.device,
+                       .cache = e.generation});
+  }
+  void on_late_free(const Event& e) {
+    h_.late_frees.push_back({.time_ns = now_,
+                             .address = e.address,
+                             .size_bytes = e.size_bytes,
+                             .freed_stream = e.other,
+                             .used_stream = e.start_ticks,
+                             .freed_layer = layer(e.context.scope),
+                             .used_layer = layer(e.name),
+                             .step = step(),
+                             .phase = static_cast<trace::Phase>(e.context.phase),
+                             .device = e.context.device,
+                             .by = e.source});
+  }
+
   void on_failure(const Event& e) {
     h_.failures.push_back({.at = at(),
                            .time_ns = now_,
@@ -231,6 +283,7 @@ class Builder {
   std::uint64_t sum_ = 0;                                      // of all that is alive, of every class
   std::uint64_t now_ = 0;
   std::uint32_t step_thread_ = 0;
+  std::map<std::pair<std::uint8_t, std::uint8_t>, std::size_t> last_sample_;  // by device and cache
 };
 
 }  // namespace

@@ -25,6 +25,8 @@
 namespace tidemark::analysis {
 
 inline constexpr std::uint64_t kLiveGranule = 512;
+// All sums of sizes stay below this, so that none can overflow; no machine comes near it. There are up to 256 devices.
+inline constexpr std::uint64_t kLargestSum = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 inline constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
@@ -103,6 +105,34 @@ struct FailedAllocation {
   std::string post_mortem;
 };
 
+// Of a cache: what it held, and what it had done, at a moment.
+struct CacheSample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t live_bytes = 0, requested_bytes = 0, reserved_bytes = 0, largest_hole_bytes = 0;
+  std::uint8_t device = 0, cache = 0;
+};
+struct CacheCountSample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t plan_hits = 0, plan_misses = 0, waits_avoided = 0, given_back_bytes = 0;
+  std::uint8_t device = 0, cache = 0;
+};
+// A block between free ranges, when the sample was taken.
+struct PinSample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t address = 0, before_bytes = 0, after_bytes = 0, given_back_bytes = 0;
+  std::size_t sample = 0;  // in History::cache_samples
+  std::uint8_t device = 0, cache = 0;
+};
+
+// A block that was freed while work of another stream may still have used it.
+struct LateFreeSample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t address = 0, size_bytes = 0, freed_stream = 0, used_stream = 0;
+  std::uint32_t freed_layer = 0, used_layer = 0, step = kNoStep;
+  trace::Phase phase = trace::Phase::Other;
+  std::uint8_t device = 0, by = 0;  // trace::LateFree::By
+};
+
 struct History {
   std::vector<Block> blocks;  // in the order of their births
   std::vector<Change> changes;
@@ -110,6 +140,10 @@ struct History {
   std::vector<Retag> retags;
   std::vector<DeviceSample> samples;
   std::vector<FailedAllocation> failures;
+  std::vector<CacheSample> cache_samples;
+  std::vector<CacheCountSample> cache_counts;
+  std::vector<PinSample> pins;
+  std::vector<LateFreeSample> late_frees;
   std::unordered_map<std::uint32_t, std::uint32_t> behind;  // a mapping's block to the physical block mapped there
   std::vector<std::string> layers{"(unscoped)"};
   std::vector<std::uint32_t> stacks{0};  // by their numbers in the trace; the first is none

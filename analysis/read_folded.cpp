@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/history.h"
 #include "trace/read/sums.h"
 
 namespace tidemark::analysis {
 namespace {
-
-// All sums of sizes stay below this, as those of a history do.
-constexpr std::uint64_t kLargestSum = std::uint64_t{1} << 62;
 
 void add_up(std::uint64_t& sum, std::uint64_t n) {
   sum = n > ~sum ? ~std::uint64_t{0} : sum + n;

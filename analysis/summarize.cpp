@@ -7,6 +7,7 @@
 #include "analysis/anatomy.h"
 #include "analysis/facts.h"
 #include "analysis/presence.h"
+#include "analysis/served.h"
 #include "analysis/stacks.h"
 #include "analysis/survey.h"
 #include "analysis/timeline.h"
@@ -49,6 +50,8 @@ class Answer {
     count_driver_calls();
     if (history_.folded) name_folded_peak();
     ledger();
+    s_.cache = summarize_caches(history_, selection_);
+    s_.late_frees = late_free_rows(history_, selection_);
     s_.filter = in_words(question_.filter);
     s_.partial = question_.filter.partial();
     return std::move(s_);

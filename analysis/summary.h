@@ -133,6 +133,40 @@ struct Ledger {
   std::uint64_t cached_bytes = 0;
 };
 
+// What the caches of a served program held together, as one of their samples says.
+struct CacheMoment {
+  std::uint64_t time_ns = 0;
+  std::uint64_t live_bytes = 0, requested_bytes = 0, reserved_bytes = 0, largest_hole_bytes = 0;
+  std::uint64_t cached_bytes() const { return reserved_bytes - live_bytes; }
+  std::uint64_t rounding_bytes() const { return live_bytes - requested_bytes; }
+};
+// A block that kept free ranges apart.
+struct Culprit {
+  std::uint64_t address = 0;
+  std::uint64_t live_bytes = 0, born_ns = 0;  // 0: the trace does not have it
+  std::uint64_t before_bytes = 0, after_bytes = 0;
+  std::uint64_t given_back_bytes = 0;  // more of whole pages that would be free, were it not there
+  std::string layer, name, kind;
+  unsigned device = 0;
+};
+// A mistake of the program's: memory that was freed while other work may still have used it.
+struct LateFreeRow {
+  std::uint64_t time_ns = 0;
+  std::uint64_t address = 0, requested_bytes = 0, freed_stream = 0, used_stream = 0;
+  std::optional<std::uint64_t> step;
+  std::string freed_layer, phase, used_layer, used_by;
+  unsigned device = 0;
+};
+struct CacheSummary {
+  CacheMoment at_peak, at_end;  // of the samples: the first with the most live bytes, the last
+  std::uint64_t peak_cached_bytes = 0, peak_rounding_bytes = 0;
+  std::uint64_t plan_hits = 0, plan_misses = 0, waits_avoided = 0, given_back_bytes = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t largest_hole_bytes = 0;  // when the culprits were looked for, else at the peak
+  std::optional<std::uint64_t> culprits_time_ns;
+  std::vector<Culprit> culprits;  // worst first
+};
+
 // Of a trace that was kept at a size: its earlier events are sums.
 struct FoldedTime {
   std::uint64_t begin_ns = 0;     // where the events begin
@@ -159,6 +193,8 @@ struct Summary {
   std::vector<FailureRow> failures;
   std::vector<TimelinePoint> timeline;
   Ledger ledger;
+  std::optional<CacheSummary> cache;
+  std::vector<LateFreeRow> late_frees;
   std::string filter;  // in words; empty: everything is counted
   bool layers_named = false, stacks_recorded = false;
   bool partial = false;  // some blocks of the devices shown are not counted: reserved bytes are not theirs alone

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "cli/arguments.h"
 #include "cli/output.h"
+#include "cli/run/cache_flags.h"
 #include "cli/run/child.h"
 #include "cli/run/closing.h"
 #include "cli/run/driver_link.h"
@@ -39,6 +40,7 @@ constexpr const char* kExamples =
 
 struct Options {
   std::string out, device = "native", memory, mode = "auto", free = "auto", limit, ring, door = "auto";
+  CacheFlags cache;
   bool dry_run = false, execute = false, stacks = false, force = false;
 };
 
@@ -60,6 +62,7 @@ void declare(Arguments& a, Options& o) {
             "whether a served free waits for the device as cudaFree does: strict, lazy, or auto (default), while "
             "the host could see the difference",
             {"auto", "strict", "lazy"}});
+  declare(a, o.cache);
   a.option(o.limit, {"--limit", "SIZE", "make the card look like one of this size"});
   a.flag(o.stacks, "--stacks", "record native call stacks");
   a.option(o.ring, {"--ring", "SIZE", "keep the trace at this size: older events become sums"});
@@ -142,6 +145,7 @@ Result<Plan> plan_of(const Options& o, Words program) {
             .limit = o.limit,
             .ring = o.ring,
             .stacks = o.stacks,
+            .cache = o.cache,
             .run = random_name()};
   for (auto const& [option, text] : {std::pair{"--memory", &o.memory}, {"--limit", &o.limit}, {"--ring", &o.ring}})
     if (auto checked = check_size(option, *text); !checked.ok()) return checked.error();
@@ -149,6 +153,7 @@ Result<Plan> plan_of(const Options& o, Words program) {
       ring < trace::kSmallestRing || ring > trace::kLargestRing)
     return usage("--ring: a trace of " + o.ring + " is not possible",
                  "from " + format_bytes({trace::kSmallestRing}) + " to " + format_bytes({trace::kLargestRing}));
+  if (auto checked = check(o.cache, o.mode); !checked.ok()) return checked.error();
   TIDEMARK_TRY(plan.profile, profile_of(o));
   if (o.dry_run || o.execute) plan.dry_run = o.dry_run;
   return plan;

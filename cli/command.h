@@ -31,6 +31,7 @@ Result<int> cmd_plan(Words words);
 Result<int> cmd_replay(Words words);
 Result<int> cmd_report(Words words);
 Result<int> cmd_run(Words words);
+Result<int> cmd_savings(Words words);
 Result<int> cmd_top(Words words);
 
 }  // namespace tidemark::cli

@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"run", "run a program and record its GPU memory", cmd_run},
     {"report", "where a trace's memory went: peaks by kind, layer, phase and step", cmd_report},
     {"replay", "what other allocators would have reserved for the same program", cmd_replay},
+    {"savings", "what each memory trick saves on a model, measured", cmd_savings},
     {"plan", "offsets for buffers whose lifetimes are known", cmd_plan},
     {"top", "what devices and recorded processes hold, while they run", cmd_top},
     {"doctor", "what is here to record with, and why something is off", cmd_doctor},
@@ -38,6 +39,7 @@ std::string overview() {
       "  tidemark run -- ./train\n"
       "  tidemark report run.tide\n"
       "  tidemark report run.tide --by layer --top 30\n"
+      "  tidemark savings --model gpt\n"
       "  tidemark devices\n";
   return text;
 }

@@ -73,6 +73,17 @@ function(tidemark_precompile target)
   target_precompile_headers(${target} REUSE_FROM tidemark_common_headers)
 endfunction()
 
+# Where sanitizers are on, files of a target are compiled together, which takes half the time (CMAKE_UNITY_BUILD in
+# CMakePresets.json). Not those whose files define the same local names, or want the CUDA headers in different ways.
+set(TIDEMARK_APART tidemark tidemark_analysis_report tidemark_interpose tidemark_tests_upstream tidemark_allocator_tests
+    tidemark_allocator_random_tests tidemark_analysis_replay_tests tidemark_interpose_scope_tests
+    tidemark_softgpu_runtime_tests tidemark_softgpu_cupti_tests)
+function(tidemark_keep_apart target)
+  if(target IN_LIST TIDEMARK_APART)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
+endfunction()
+
 # tidemark_library(tidemark_x [SHARED|STATIC|OBJECT|INTERFACE] [OWN_FLAGS] SOURCES ... LINKS ... SYSTEM ...)
 # LINKS are layers of ours (public); SYSTEM are outside libraries (private). OWN_FLAGS: it is compiled unlike the others.
 function(tidemark_library target)
@@ -88,6 +99,7 @@ function(tidemark_library target)
       endif()
     endforeach()
     add_library(${target} ${kind} ${A_SOURCES})
+    tidemark_keep_apart(${target})
     target_link_libraries(${target} PUBLIC tidemark_flags ${A_LINKS} PRIVATE ${A_SYSTEM})
     if(NOT A_SHARED AND NOT A_OWN_FLAGS)
       tidemark_precompile(${target})
@@ -102,6 +114,7 @@ endfunction()
 function(tidemark_program target)
   cmake_parse_arguments(A "" "" "SOURCES;LINKS;SYSTEM" ${ARGN})
   add_executable(${target} ${A_SOURCES})
+  tidemark_keep_apart(${target})
   target_link_libraries(${target} PRIVATE tidemark_flags ${A_LINKS} ${A_SYSTEM})
   tidemark_check_links(${target} "${A_LINKS}")
 endfunction()
@@ -120,7 +133,7 @@ endfunction()
 
 # Most of a build is spent on assertions' code, whose own speed matters to nobody.
 function(tidemark_compile_as_test target)
-  set(options "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0;-g1>" "${TIDEMARK_CACHED_PCH}")
+  set(options "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0;-g1>" "${TIDEMARK_CACHED_PCH}" "${TIDEMARK_QUIET_PCH}")
   target_compile_options(${target} PRIVATE "${options}")
   tidemark_test_headers("${options}")
   target_precompile_headers(${target} REUSE_FROM tidemark_test_headers)

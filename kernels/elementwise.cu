@@ -63,6 +63,14 @@ void dropout_forward(cudaStream_t stream, Type type, const Dropout& dropout, con
   });
 }
 
+void dropout_again(cudaStream_t stream, Type type, const Dropout& dropout, const void* x, void* y, std::size_t n) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    TIDEMARK_LAUNCH(dropout_repeat<T>, index_blocks(n), stream, dropout, static_cast<const T*>(x), static_cast<T*>(y),
+                    n);
+  });
+}
+
 void dropout_backward(cudaStream_t stream, Type type, float rate, const std::uint8_t* mask, const void* dy, void* dx,
                       std::size_t n) {
   with_type(type, [&](auto zero) {
@@ -76,6 +84,12 @@ void narrow_from_float(cudaStream_t stream, Type type, const float* from, void* 
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     TIDEMARK_LAUNCH(narrow_elements<T>, index_blocks(n), stream, from, static_cast<T*>(to), n);
+  });
+}
+void narrow_rows(cudaStream_t stream, Type type, const Strided& shape, const float* from, void* to) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    TIDEMARK_LAUNCH(narrow_strided<T>, row_blocks(shape.rows), stream, shape, from, static_cast<T*>(to));
   });
 }
 

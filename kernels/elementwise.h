@@ -36,7 +36,15 @@ void dropout_forward(cudaStream_t stream, Type type, const Dropout& dropout, con
 void dropout_backward(cudaStream_t stream, Type type, float rate, const std::uint8_t* mask, const void* dy, void* dx,
                       std::size_t n);
 
+// The same without a mask: who can draw it again need not keep it. y may be x.
+void dropout_again(cudaStream_t stream, Type type, const Dropout& dropout, const void* x, void* y, std::size_t n);
+
 // to = from, rounded once.
 void narrow_from_float(cudaStream_t stream, Type type, const float* from, void* to, std::size_t n);
+// The same of a matrix whose rows lie apart.
+struct Strided {
+  std::size_t rows = 0, width = 0, from_stride = 0, to_stride = 0;
+};
+void narrow_rows(cudaStream_t stream, Type type, const Strided& shape, const float* from, void* to);
 
 }  // namespace tidemark::kernels

@@ -73,6 +73,14 @@ __global__ void dropout_elements(Dropout dropout, const T* x, T* y, std::uint8_t
   });
 }
 template <class T>
+__global__ void dropout_repeat(Dropout dropout, const T* x, T* y, std::size_t n) {
+  float const scale = 1.0f / (1.0f - dropout.rate);
+  each_index(n, [=](std::size_t i) {
+    bool const kept = unit(random_word(dropout.random, dropout.first + i)) >= dropout.rate;
+    y[i] = narrow<T>(kept ? widen(x[i]) * scale : 0.0f);
+  });
+}
+template <class T>
 __global__ void dropout_gradients(float rate, const std::uint8_t* mask, const T* dy, T* dx, std::size_t n) {
   float const scale = 1.0f / (1.0f - rate);
   each_index(n, [=](std::size_t i) { dx[i] = narrow<T>(mask[i] ? widen(dy[i]) * scale : 0.0f); });
@@ -81,6 +89,13 @@ __global__ void dropout_gradients(float rate, const std::uint8_t* mask, const T*
 template <class T>
 __global__ void narrow_elements(const float* from, T* to, std::size_t n) {
   each_index(n, [=](std::size_t i) { to[i] = narrow<T>(from[i]); });
+}
+template <class T>
+__global__ void narrow_strided(Strided shape, const float* from, T* to) {
+  each_row(shape.rows, [=](std::size_t row) {
+    lane_each(shape.width,
+              [=](std::size_t i) { to[row * shape.to_stride + i] = narrow<T>(from[row * shape.from_stride + i]); });
+  });
 }
 
 }  // namespace tidemark::kernels

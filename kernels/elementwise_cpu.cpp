@@ -18,5 +18,7 @@ REGISTER_ACTIVATION(TanhMath);
 TIDEMARK_REGISTER_TYPES(k::add_elements);
 TIDEMARK_REGISTER_TYPES(k::add_bias_rows);
 TIDEMARK_REGISTER_TYPES(k::dropout_elements);
+TIDEMARK_REGISTER_TYPES(k::dropout_repeat);
 TIDEMARK_REGISTER_TYPES(k::dropout_gradients);
 TIDEMARK_REGISTER_TYPES(k::narrow_elements);
+TIDEMARK_REGISTER_TYPES(k::narrow_strided);

@@ -55,6 +55,9 @@ void projection_backward(cudaStream_t stream, Type type, void* dy, Rows shape, S
 void total(cudaStream_t stream, const float* values, std::size_t n, float scale, float* out) {
   TIDEMARK_LAUNCH(total_of, 1u, stream, values, n, scale, out);
 }
+void total_naive(cudaStream_t stream, const float* values, std::size_t n, float scale, float* out) {
+  TIDEMARK_LAUNCH(total_in_half, 1u, stream, values, n, scale, out);
+}
 
 void sum_to_channels(cudaStream_t stream, Type type, const void* x, float* out, const ChannelSums& sums) {
   with_type(type, [&](auto zero) {

@@ -13,6 +13,7 @@ struct Rows {
 };
 
 // probabilities[r][c] = softmax, losses[r] = -log(probabilities[r][target]). A target below 0 is not counted: loss 0.
+// Of float, probabilities may be the logits' own place.
 void cross_entropy_forward(cudaStream_t stream, Type type, const void* logits, const std::int32_t* targets,
                            float* probabilities, float* losses, Rows shape);
 // dlogits = (probabilities - [c is target]) * scale; 0 where the target is below 0.
@@ -33,6 +34,9 @@ void projection_backward(cudaStream_t stream, Type type, void* dy, Rows shape, S
 
 // out[0] = scale * the sum of n values.
 void total(cudaStream_t stream, const float* values, std::size_t n, float scale, float* out);
+// The same with sums in half, as a program does it that stores everything in 16 bits: from 65520 on they are infinite,
+// and from 2048 on each of the 32 partial sums no longer sees a 1.
+void total_naive(cudaStream_t stream, const float* values, std::size_t n, float scale, float* out);
 
 // out[c] (+)= sum over o and i of x[o][c][i]; `chunk` outer indices are summed at a time (divide.h), 0: all.
 struct ChannelSums {

@@ -19,11 +19,12 @@ __global__ void cross_entropy_rows(const T* logits, const std::int32_t* targets,
     float const top = lane_max(shape.width, [=](std::size_t i) { return widen(x[i]); });
     float const sum = lane_sum(shape.width, [=](std::size_t i) { return expf(widen(x[i]) - top); });
     float const inverse = 1.0f / sum;
-    lane_each(shape.width, [=](std::size_t i) { p[i] = expf(widen(x[i]) - top) * inverse; });
     lane_once([=] {
       std::int32_t const target = targets[row];
       losses[row] = target < 0 ? 0.0f : logf(sum) + top - widen(x[target]);
     });
+    lane_sync();
+    lane_each(shape.width, [=](std::size_t i) { p[i] = expf(widen(x[i]) - top) * inverse; });
   });
 }
 template <class T>
@@ -105,6 +106,22 @@ __global__ void total_of(const float* values, std::size_t n, float scale, float*
   each_row(1, [=](std::size_t) {
     float const sum = lane_sum(n, [=](std::size_t i) { return values[i]; });
     lane_once([=] { out[0] = sum * scale; });
+  });
+}
+
+// The order of total_of, every sum rounded to half.
+__global__ void total_in_half(const float* values, std::size_t n, float scale, float* out) {
+  each_row(1, [=](std::size_t) {
+    lane_once([=] {
+      __half part[kLanes];
+      for (__half& p : part) p = narrow<__half>(0.0f);
+      for (std::size_t i = 0; i < n; ++i)
+        part[i % kLanes] = narrow<__half>(widen(part[i % kLanes]) + widen(narrow<__half>(values[i])));
+      for (std::size_t far = kLanes / 2; far > 0; far /= 2)
+        for (std::size_t lane = 0; lane < far; ++lane)
+          part[lane] = narrow<__half>(widen(part[lane]) + widen(part[lane + far]));
+      out[0] = widen(part[0]) * scale;
+    });
   });
 }
 

@@ -13,3 +13,4 @@ TIDEMARK_REGISTER_TYPES(k::projection_gradients);
 TIDEMARK_REGISTER_TYPES(k::column_totals);
 TIDEMARK_REGISTER_TYPES(k::channel_totals);
 TIDEMARK_REGISTER(k::total_of);
+TIDEMARK_REGISTER(k::total_in_half);

@@ -31,6 +31,20 @@ void adam_small_step(cudaStream_t stream, const Adam& adam, float* weight, const
   TIDEMARK_LAUNCH(adam_small_blocks, row_blocks((n + kStateBlock - 1) / kStateBlock), stream, adam, weight, gradient,
                   static_cast<float*>(mean), static_cast<float*>(square), n);
 }
+void adafactor_step(cudaStream_t stream, const Adafactor& f, float* weight, const float* gradient,
+                    const AdafactorState& state) {
+  float* const sums = state.scratch;
+  float *const lengths = sums + f.columns, *const mean = lengths + f.rows, *const mean_square = mean + 1;
+  if (state.rows != nullptr) {
+    TIDEMARK_LAUNCH(factor_rows, row_blocks(f.rows), stream, f, gradient, state.rows);
+    TIDEMARK_LAUNCH(factor_mean, 1u, stream, state.rows, f.rows, f.rows, mean);
+  }
+  TIDEMARK_LAUNCH(factor_column_sums, column_blocks(f.columns), stream, f, gradient, sums);
+  TIDEMARK_LAUNCH(factor_columns, index_blocks(f.columns), stream, f, sums, state.columns);
+  TIDEMARK_LAUNCH(factor_lengths, row_blocks(f.rows), stream, f, state, gradient, mean, lengths);
+  TIDEMARK_LAUNCH(factor_mean, 1u, stream, lengths, f.rows, f.rows * f.columns, mean_square);
+  TIDEMARK_LAUNCH(factor_weights, row_blocks(f.rows), stream, f, state, gradient, mean, mean_square, weight);
+}
 void flag_not_finite(cudaStream_t stream, const float* values, std::size_t n, std::int32_t* flag) {
   TIDEMARK_LAUNCH(flag_elements, index_blocks(n), stream, values, n, flag);
 }

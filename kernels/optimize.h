@@ -42,6 +42,25 @@ constexpr std::size_t small_state_bytes(std::size_t n) {
 void adam_small_step(cudaStream_t stream, const Adam& adam, float* weight, const float* gradient, void* mean,
                      void* square, std::size_t n);
 
+// Adafactor: instead of a mean square per element one per row and one per column of a matrix, whose product over their
+// mean stands for it; of a vector (one row) one per element, and no rows' state. No momentum. A step whose root mean
+// square is above `clip` is shortened to it. weight_decay is taken off the weight.
+struct Adafactor {
+  Step step;
+  float keep = 0;  // of the old state, 1 - t^-0.8
+  float epsilon = 1e-30f, clip = 1;
+  std::size_t rows = 1, columns = 0;
+};
+constexpr std::size_t adafactor_scratch_bytes(std::size_t rows, std::size_t columns) {
+  return (rows + columns + 2) * 4;
+}
+struct AdafactorState {
+  float *rows = nullptr, *columns = nullptr;
+  float* scratch = nullptr;
+};
+void adafactor_step(cudaStream_t stream, const Adafactor& factor, float* weight, const float* gradient,
+                    const AdafactorState& state);
+
 // *flag = 1 where a value is infinite or not a number; else it stays.
 void flag_not_finite(cudaStream_t stream, const float* values, std::size_t n, std::int32_t* flag);
 

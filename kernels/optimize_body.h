@@ -134,6 +134,68 @@ __global__ void adam_small_blocks(Adam adam, float* weight, const float* gradien
   });
 }
 
+TIDEMARK_HD float factor_square(const Adafactor& f, float gradient) {
+  float const g = gradient * f.step.scale;
+  return g * g + f.epsilon;
+}
+TIDEMARK_HD float factor_blend(const Adafactor& f, float old, float now) {
+  return f.keep * old + (1.0f - f.keep) * now;
+}
+// The step's direction: the gradient over the root of what stands for its mean square.
+TIDEMARK_HD float factor_direction(const Adafactor& f, const AdafactorState& state, const float* mean, float gradient,
+                                   std::size_t row, std::size_t column) {
+  float const share = state.rows == nullptr ? 1.0f : state.rows[row] / *mean;
+  return gradient * f.step.scale / sqrtf(share * state.columns[column]);
+}
+
+__global__ void factor_rows(Adafactor f, const float* gradient, float* rows) {
+  if (skipped(f.step)) return;
+  each_row(f.rows, [=](std::size_t row) {
+    const float* const g = gradient + row * f.columns;
+    float const sum = lane_sum(f.columns, [=](std::size_t i) { return factor_square(f, g[i]); });
+    lane_once([=] { rows[row] = factor_blend(f, rows[row], sum / static_cast<float>(f.columns)); });
+  });
+}
+__global__ void factor_column_sums(Adafactor f, const float* gradient, float* sums) {
+  sum_columns({.rows = f.rows, .columns = f.columns}, sums, [=](std::size_t row, std::size_t column) {
+    return factor_square(f, gradient[row * f.columns + column]);
+  });
+}
+__global__ void factor_columns(Adafactor f, const float* sums, float* columns) {
+  if (skipped(f.step)) return;
+  each_index(f.columns,
+             [=](std::size_t i) { columns[i] = factor_blend(f, columns[i], sums[i] / static_cast<float>(f.rows)); });
+}
+__global__ void factor_mean(const float* values, std::size_t n, std::size_t over, float* out) {
+  each_row(1, [=](std::size_t) {
+    float const sum = lane_sum(n, [=](std::size_t i) { return values[i]; });
+    lane_once([=] { *out = sum / static_cast<float>(over); });
+  });
+}
+__global__ void factor_lengths(Adafactor f, AdafactorState state, const float* gradient, const float* mean,
+                               float* lengths) {
+  each_row(f.rows, [=](std::size_t row) {
+    const float* const g = gradient + row * f.columns;
+    float const sum = lane_sum(f.columns, [=](std::size_t i) {
+      float const u = factor_direction(f, state, mean, g[i], row, i);
+      return u * u;
+    });
+    lane_once([=] { lengths[row] = sum; });
+  });
+}
+__global__ void factor_weights(Adafactor f, AdafactorState state, const float* gradient, const float* mean,
+                               const float* mean_square, float* weight) {
+  if (skipped(f.step)) return;
+  each_row(f.rows, [=](std::size_t row) {
+    float const length = sqrtf(*mean_square) / f.clip, shorter = length > 1.0f ? 1.0f / length : 1.0f;
+    lane_each(f.columns, [=](std::size_t i) {
+      std::size_t const at = row * f.columns + i;
+      float const u = factor_direction(f, state, mean, gradient[at], row, i) * shorter;
+      weight[at] -= f.step.rate * (u + f.step.weight_decay * weight[at]);
+    });
+  });
+}
+
 __global__ void flag_elements(const float* values, std::size_t n, std::int32_t* flag) {
   each_index(n, [=](std::size_t i) {
     if (!(fabsf(values[i]) <= 3.402823466e38f)) *flag = 1;

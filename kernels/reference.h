@@ -59,4 +59,8 @@ struct Moment {
 };
 Moment adam(const Adam& adam, Moment before, double gradient);
 
+// One step of all weights of a matrix; states are changed.
+Numbers adafactor(const Adafactor& factor, const Numbers& weights, const Numbers& gradients, Numbers& rows,
+                  Numbers& columns);
+
 }  // namespace tidemark::kernels::reference

@@ -36,6 +36,30 @@ void attention_softmax_backward(cudaStream_t stream, Type type, Attention shape,
   });
 }
 
+void attention_tile_softmax(cudaStream_t stream, Type type, const AttentionTile& tile, void* scores, float* logs) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    TIDEMARK_LAUNCH(attention_tile_rows<T>, row_blocks(tile.heads * tile.rows), stream, tile, static_cast<T*>(scores),
+                    logs);
+  });
+}
+void attention_tile_again(cudaStream_t stream, Type type, const AttentionTile& tile, void* scores, const float* logs) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    TIDEMARK_LAUNCH(attention_tile_repeat<T>, row_blocks(tile.heads * tile.rows), stream, tile, static_cast<T*>(scores),
+                    logs);
+  });
+}
+
+void attention_tile_dropout(cudaStream_t stream, Type type, const AttentionTile& tile, const Dropout& dropout,
+                            const void* x, void* y) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    TIDEMARK_LAUNCH(attention_tile_drops<T>, row_blocks(tile.heads * tile.rows), stream, tile, dropout,
+                    static_cast<const T*>(x), static_cast<T*>(y));
+  });
+}
+
 void lstm_forward(cudaStream_t stream, Type type, const Cell& cell, const LstmForward& f) {
   with_type(type,
             [&](auto zero) { TIDEMARK_LAUNCH(lstm_cells<decltype(zero)>, row_blocks(cell.samples), stream, cell, f); });

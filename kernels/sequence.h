@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels on sequences [sample][time][channel]: embeddings, the rows of attention, the cells of LSTM and GRU.
 #pragma once
+#include "kernels/elementwise.h"
 #include "kernels/launch.h"
 
 namespace tidemark::kernels {
@@ -24,6 +25,21 @@ void attention_softmax(cudaStream_t stream, Type type, Attention shape, void* sc
 // scores' gradient from that of the probabilities, in place.
 void attention_softmax_backward(cudaStream_t stream, Type type, Attention shape, const void* probabilities,
                                 void* gradient, float scale);
+
+// The same for a tile of the scores, [head][row][length], with rows that begin at `first_row` of each head's. Beside
+// the probabilities forward leaves the logarithm of each row's sum of exponentials, logs[head][log_stride]: from it and
+// the scores the probabilities are there again.
+struct AttentionTile {
+  std::size_t heads = 0, rows = 0, first_row = 0;
+  std::size_t length = 0;  // columns; of causal attention no further than the tile's last row
+  std::size_t log_stride = 0;
+  bool causal = false;
+};
+void attention_tile_softmax(cudaStream_t stream, Type type, const AttentionTile& tile, void* scores, float* logs);
+void attention_tile_again(cudaStream_t stream, Type type, const AttentionTile& tile, void* scores, const float* logs);
+// Dropout over a tile: an element's place is that in [head][log_stride][log_stride] behind dropout.first. y may be x.
+void attention_tile_dropout(cudaStream_t stream, Type type, const AttentionTile& tile, const Dropout& dropout,
+                            const void* x, void* y);
 
 // One moment of a recurrent layer for all samples. Strides are from sample to sample, in elements.
 struct Cell {

@@ -62,6 +62,44 @@ __global__ void attention_gradients(Attention shape, const T* probabilities, T* 
 }
 
 template <class T>
+__global__ void attention_tile_rows(AttentionTile tile, T* scores, float* logs) {
+  each_row(tile.heads * tile.rows, [=](std::size_t row) {
+    std::size_t const head = row / tile.rows, at = tile.first_row + row % tile.rows;
+    std::size_t const n = tile.causal ? at + 1 : tile.length;
+    T* const s = scores + row * tile.length;
+    float const top = lane_max(n, [=](std::size_t i) { return widen(s[i]); });
+    float const sum = lane_sum(n, [=](std::size_t i) { return expf(widen(s[i]) - top); });
+    float const inverse = 1.0f / sum;
+    lane_each(tile.length, [=](std::size_t i) { s[i] = narrow<T>(i < n ? expf(widen(s[i]) - top) * inverse : 0.0f); });
+    lane_once([=] { logs[head * tile.log_stride + at] = top + logf(sum); });
+  });
+}
+template <class T>
+__global__ void attention_tile_repeat(AttentionTile tile, T* scores, const float* logs) {
+  each_row(tile.heads * tile.rows, [=](std::size_t row) {
+    std::size_t const head = row / tile.rows, at = tile.first_row + row % tile.rows;
+    std::size_t const n = tile.causal ? at + 1 : tile.length;
+    T* const s = scores + row * tile.length;
+    float const log = logs[head * tile.log_stride + at];
+    lane_each(tile.length, [=](std::size_t i) { s[i] = narrow<T>(i < n ? expf(widen(s[i]) - log) : 0.0f); });
+  });
+}
+
+template <class T>
+__global__ void attention_tile_drops(AttentionTile tile, Dropout dropout, const T* x, T* y) {
+  float const scale = 1.0f / (1.0f - dropout.rate);
+  each_row(tile.heads * tile.rows, [=](std::size_t row) {
+    std::size_t const head = row / tile.rows, at = tile.first_row + row % tile.rows;
+    std::uint64_t const first = dropout.first + (head * tile.log_stride + at) * tile.log_stride;
+    std::size_t const begin = row * tile.length;
+    lane_each(tile.length, [=](std::size_t i) {
+      bool const kept = unit(random_word(dropout.random, first + i)) >= dropout.rate;
+      y[begin + i] = narrow<T>(kept ? widen(x[begin + i]) * scale : 0.0f);
+    });
+  });
+}
+
+template <class T>
 __global__ void lstm_cells(Cell cell, LstmForward f) {
   each_row(cell.samples, [=](std::size_t s) {
     std::size_t const h = cell.width;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "allocator/core/allocator.h"
 
+#include <bit>
 #include <mutex>
 #include <span>
+
+#include "base/invariant.h"
 
 namespace tidemark::allocator {
 
@@ -25,7 +28,19 @@ Allocator::Allocator(Upstream& upstream, const Options& options)
       caches_(Streams::kMost) {
   if (options.limit_bytes != 0) limit_frames_ = options.limit_bytes / kFrameBytes;
   std::uint64_t const most = arena_options(options).capacity_bytes;
-  shared_.allowance_granules = static_cast<std::int64_t>(most / 1000 * options.magazine_permille / kGranuleBytes);
+  std::uint64_t allowance = most / 1000 * options.magazine_permille;
+  if (options.cache_cap_bytes != Options::kNoCap) {
+    // Magazines are out of sight: their share is taken off beforehand.
+    allowance = std::min(allowance, options.cache_cap_bytes / 4);
+    cap_bytes_ = options.cache_cap_bytes - allowance;
+  }
+  shared_.allowance_granules = static_cast<std::int64_t>(allowance / kGranuleBytes);
+  round_mask_ = static_cast<Granules>(options.round_bytes / kGranuleBytes - 1);
+  TIDEMARK_INVARIANT(std::has_single_bit(options.round_bytes) && options.round_bytes >= kGranuleBytes);
+  if (options.poison) {
+    options_.plan = false;
+    mode_.store(kFill, std::memory_order_relaxed);
+  }
 }
 
 ExactCache& Allocator::cache(DomainId domain) {
@@ -54,7 +69,7 @@ Status Allocator::allocate_behind(const Request& request, std::uint64_t* address
     if (Status const s = arena_.take_whole(request.bytes, &block); s != Status::Ok) return s;
   } else {
     DomainId const domain = effective(request.domain, mode_.load(std::memory_order_acquire));
-    block = search({.domain = domain, .granules = to_granules(request.bytes), .lifetime = request.lifetime});
+    block = search({.domain = domain, .granules = granules_of(request.bytes), .lifetime = request.lifetime});
     if (block == nullptr) return Status::OutOfMemory;
   }
   block->capture = 0;
@@ -62,6 +77,7 @@ Status Allocator::allocate_behind(const Request& request, std::uint64_t* address
   hand_out(*block, request.bytes);
   count_behind(*block, true);
   *address = block->address.load(std::memory_order_relaxed);
+  keep_to_cap();
   return Status::Ok;
 }
 
@@ -115,6 +131,7 @@ Freed Allocator::free_behind(Record& block, DomainId domain) {
     return Freed::Yes;
   }
   keep(block, domain);
+  keep_to_cap();
   return Freed::Yes;
 }
 
@@ -122,6 +139,7 @@ Freed Allocator::free_behind(Record& block, DomainId domain) {
 // mode waits for us: inside a section, or under the cache's lock.
 void Allocator::keep(Record& block, DomainId domain) {
   block.state.store(State::Cached, std::memory_order_relaxed);
+  if (options_.poison) domain = fill(block, domain);
   if (block.planned) {
     free_planned(block, domain);
     return;

@@ -41,6 +41,10 @@ struct Options {
   bool plan_in_foreground = false;  // no thread: an allocation makes the layout, so that a run can be repeated exactly
   std::uint64_t plan_from_bytes = 16 << 20;  // reserved: below, there is nothing to gain
   std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
+  std::uint64_t round_bytes = kGranuleBytes;  // sizes are multiples of it: a power of two, 512 B to 64 MiB
+  std::uint64_t cache_cap_bytes = kNoCap;     // what is kept free at most; see keep_to_cap()
+  bool poison = false;                        // what is freed is filled with kPoison, in order; then no plan is made
+  static constexpr std::uint64_t kNoCap = ~0ull;
 };
 
 struct Request {
@@ -65,7 +69,7 @@ class Allocator {
   Status allocate(const Request& request, std::uint64_t* address) {
     if (request.bytes > kLargestBytes) [[unlikely]]
       return Status::OutOfMemory;
-    Granules const granules = to_granules(request.bytes);
+    Granules const granules = granules_of(request.bytes);
     ThreadCache* const thread = own_cache();
     if (thread != nullptr && !request.whole && thread->enter()) [[likely]] {
       if (Record* const block = allocate_from_magazine(*thread, request, granules, kCapture | kPlan | kSeen))
@@ -105,6 +109,7 @@ class Allocator {
   DomainId add_stream(StreamHandle handle) { return streams_.add(handle); }
   void remove_stream(DomainId stream);   // before the driver destroys it
   void stream_is_gone(DomainId stream);  // it has ended with its context, and its work with it
+  void own_stream_is_gone();             // the same for the allocator's own, if it has one
   void before_submission(DomainId stream) {
     if (!streams_.is_used(stream)) [[unlikely]]
       use_first_time(stream);
@@ -146,6 +151,8 @@ class Allocator {
   // Returns memory to the driver for somebody else, waiting for streams if it must and may; the bytes given.
   enum class Patience : std::uint8_t { Waits, Never };
   std::uint64_t give_back(std::uint64_t bytes, Patience patience = Patience::Waits);
+  // Without waiting: what no stream can be using any more, each asked how far it is.
+  std::uint64_t give_back_idle(std::uint64_t bytes);
   // The driver's free memory and what give_back would add.
   Status memory_info(DeviceMemory* memory);
   // Finished frees become usable. Cheap when nothing is pending.
@@ -179,6 +186,7 @@ class Allocator {
   static constexpr std::uint32_t kPlan = 4;        // places come from a given plan first
   static constexpr std::uint32_t kSeen = 8;        // the pilot sees every allocation
   static constexpr std::uint32_t kRecord = 16;     // and every free
+  static constexpr std::uint32_t kFill = 32;       // what is freed is filled first
   static constexpr std::uint64_t kRest = 1 << 14;  // allocations of a thread, after which a pilot at rest is asked
 
   ThreadCache* own_cache() const {
@@ -198,6 +206,8 @@ class Allocator {
     return (mode & kMulti) != 0 ? domain : DomainId::Shared;
   }
 
+  Granules granules_of(std::uint64_t bytes) const { return (to_granules(bytes) + round_mask_) & ~round_mask_; }
+
   void hand_out(Record& block, std::uint64_t requested_bytes) {
     block.slack_bytes = static_cast<std::uint32_t>(to_bytes(block.granules) - requested_bytes);
     block.generation = static_cast<std::uint8_t>(block.generation == 255 ? 1 : block.generation + 1);
@@ -216,7 +226,7 @@ class Allocator {
   }
   [[gnu::always_inline]] bool free_into_magazine(ThreadCache& thread, Record& block, DomainId domain) {
     std::uint32_t const mode = mode_.load(std::memory_order_relaxed);
-    if ((mode & (kCapture | kRecord)) != 0 || block.capture != 0 || block.whole || block.planned) return false;
+    if ((mode & (kCapture | kRecord | kFill)) != 0 || block.capture != 0 || block.whole || block.planned) return false;
     if ((mode & kMulti) == 0)
       block.stamp = stamp_single(thread.latest_stamp);
     else if (domain != DomainId::Shared)
@@ -267,6 +277,10 @@ class Allocator {
   static bool is_live(const Record* record, Block* block);
 
   // threads.cpp
+  struct LiveSums {
+    std::uint64_t granules = 0, slack_bytes = 0, allocations = 0, frees = 0;
+  };
+  LiveSums live_sums() const;
   ThreadCache* attach_thread();
   static void leave_thread(void* slots);
   void detach_thread(ThreadCache& thread);
@@ -284,6 +298,7 @@ class Allocator {
   Record* reuse(const Want& want);
   bool is_growing();
   Record* harvest_and_take(const Want& want);
+  bool harvest(bool close_batch);
   Record* merge_and_take(const Want& want);
   Record* take_finished_of_others(const Want& want);
   Record* take_from_own_magazines(const Want& want);
@@ -297,10 +312,20 @@ class Allocator {
   void wait_for_frames();
   // For a plan nobody waits who could be the one to let the stream go on.
   bool may_wait() const { return !host_holds_.load(std::memory_order_relaxed); }
+  bool may_mark(DomainId stream) const;
   bool wait_for_some();
   bool wait_for_all();
   void merge_cache(DomainId domain);
   void remember_failure(const Want& want);
+
+  // keeping.cpp
+  void keep_to_cap();
+  std::uint64_t give_back_passed(std::uint64_t bytes, bool close_batch);  // what streams are known to have passed
+  std::uint64_t cached_bytes() const;
+  DomainId fill(Record& block, DomainId domain);
+  bool order_own_stream(DomainId own);
+  bool submit_fill(const Record& block, DomainId stream);
+  DomainId own_stream();
 
   // planned.cpp
   bool allocate_planned(const Request& request, std::uint64_t* address);
@@ -351,6 +376,7 @@ class Allocator {
 
   Options options_;
   std::uint64_t limit_frames_ = ~0ull;
+  Granules round_mask_ = 0;
   std::size_t slot_ = 0;
   std::uint64_t serial_ = 0;
   std::atomic<std::uint32_t> mode_{0};
@@ -385,6 +411,13 @@ class Allocator {
   mutable Pilot pilot_;
   std::atomic<bool> pilot_started_{false};
   std::atomic<bool> lost_leases_{false};  // there may be some
+
+  std::uint64_t cap_bytes_ = Options::kNoCap;  // of what is behind the magazines
+  std::atomic<bool> is_trimming_{false};
+  std::atomic<std::uint64_t> trim_above_{0}, over_cap_{0};
+  std::atomic<std::uint64_t> given_back_bytes_{0}, filled_bytes_{0};
+  FutexLock own_stream_lock_;
+  std::atomic<DomainId> own_stream_{DomainId::Shared};
 
   mutable FutexLock failure_lock_;
   OutOfMemory failure_;

@@ -8,6 +8,7 @@
 //   a domain's index holds exactly its holes; the pointer table finds exactly the blocks.
 #pragma once
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -122,6 +123,10 @@ class Arena {
   const PagePool& pool() const { return pool_; }
 
   ArenaUse use() const;
+  // What the driver has given, without a lock.
+  std::uint64_t taken_bytes() const {
+    return pool_.reserved_frames() * kFrameBytes + whole_granules_.load(std::memory_order_relaxed) * kGranuleBytes;
+  }
   // Bytes of whole pieces that trim() would give back if every free block were a hole that streams have passed.
   std::uint64_t returnable_bytes() const;
   // Whether a whole free frame waits for the sole stream.
@@ -251,7 +256,7 @@ class Arena {
   std::uint32_t tick_ = 0;
   std::uint64_t moved_frames_ = 0;
   std::uint64_t lost_frames_ = 0;
-  std::uint64_t whole_granules_ = 0;
+  std::atomic<std::uint64_t> whole_granules_{0};  // changed under the lock
 };
 
 }  // namespace tidemark::allocator

@@ -29,29 +29,51 @@ Use use_of(const Record& r) {
   }
 }
 
-std::vector<Stretch> stretches_of(const Arena& arena) {
-  std::vector<Stretch> all;
+// What is mapped, in the order of addresses. A driver takes pieces back whole.
+struct Map {
+  std::vector<Stretch> stretches;
+  std::vector<FrameRun> pieces;
+};
+
+void add_pieces(const PagePool& pool, const Record& r, std::vector<FrameRun>& pieces) {
+  for (Frame f = r.offset / kFrameGranules; f < frame_ceil(r.end()) / kFrameGranules;) {
+    const Piece& piece = pool.piece(pool.shown(f));
+    if (pieces.empty() || pieces.back().first < piece.first)
+      pieces.push_back({piece.first, piece.first + piece.frames});
+    f = piece.first + piece.frames;
+  }
+}
+
+Map map_of(const Arena& arena) {
+  Map map;
+  std::vector<Stretch>& all = map.stretches;
   arena.for_each([&](const Record& r) {
     Use const use = use_of(r);
+    if (use != Use::Nothing) add_pieces(arena.pool(), r, map.pieces);
     // The same address space may begin anew with a zone: only neighbours are joined.
     if (use == Use::Free && !all.empty() && all.back().use == Use::Free && all.back().end == r.offset)
       all.back().end = r.end();
     else
       all.push_back({use, r.offset, r.end(), r.address.load(std::memory_order_relaxed)});
   });
-  return all;
+  return map;
 }
 
-std::uint64_t whole_frames(Granules begin, Granules end) {
-  Granules const first = frame_ceil(begin);
-  Granules const last = frame_floor(end);
-  return last > first ? (last - first) / kFrameGranules : 0;
+// Of pieces that lie within a range.
+std::uint64_t whole_frames(const Map& map, Granules begin, Granules end) {
+  Frame const first = frame_ceil(begin) / kFrameGranules, last = frame_floor(end) / kFrameGranules;
+  std::uint64_t frames = 0;
+  auto piece = std::lower_bound(map.pieces.begin(), map.pieces.end(), first,
+                                [](const FrameRun& p, Frame at) { return p.first < at; });
+  for (; piece != map.pieces.end() && piece->last <= last; ++piece) frames += piece->last - piece->first;
+  return frames;
 }
 
 }  // namespace
 
 std::vector<Pin> find_pins(const Arena& arena, std::size_t most) {
-  std::vector<Stretch> const all = stretches_of(arena);
+  Map const map = map_of(arena);
+  std::vector<Stretch> const& all = map.stretches;
   std::vector<Pin> pins;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Stretch& block = all[i];
@@ -61,12 +83,12 @@ std::vector<Pin> find_pins(const Arena& arena, std::size_t most) {
     if (!before && !after) continue;
     Granules const begin = before ? all[i - 1].begin : block.begin;
     Granules const end = after ? all[i + 1].end : block.end;
-    std::uint64_t const now = whole_frames(begin, block.begin) + whole_frames(block.end, end);
+    std::uint64_t const now = whole_frames(map, begin, block.begin) + whole_frames(map, block.end, end);
     pins.push_back({.address = block.address,
                     .block_bytes = to_bytes(block.end - block.begin),
                     .before_bytes = to_bytes(block.begin - begin),
                     .after_bytes = to_bytes(end - block.end),
-                    .given_back_bytes = (whole_frames(begin, end) - now) * kFrameBytes});
+                    .given_back_bytes = (whole_frames(map, begin, end) - now) * kFrameBytes});
   }
   // A small block that holds up much is worth more than a large one that frees its own place.
   auto const key = [](const Pin& p) {

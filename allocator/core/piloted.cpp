@@ -21,7 +21,7 @@ Status Allocator::allocate_seen(const Request& request, std::uint64_t* address) 
     return allocate_behind(request, address);
   ThreadCache* const thread = attach_thread();
   DomainId const domain = effective(request.domain, mode);
-  Granules const granules = to_granules(request.bytes);
+  Granules const granules = granules_of(request.bytes);
   if (Record* const block = serve(domain, request, granules)) {
     *address = block->address.load(std::memory_order_relaxed);
     if (thread != nullptr)

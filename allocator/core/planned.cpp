@@ -40,7 +40,7 @@ Status Arena::take_planned(Granules place, const Want& want, const GrowthLimit& 
 bool Allocator::allocate_planned(const Request& request, std::uint64_t* address) {
   std::uint32_t const mode = mode_.load(std::memory_order_acquire);
   if ((mode & kCapture) != 0 || request.whole || request.bytes == 0) return false;
-  Want const want{.domain = effective(request.domain, mode), .granules = to_granules(request.bytes)};
+  Want const want{.domain = effective(request.domain, mode), .granules = granules_of(request.bytes)};
   std::optional<Granules> place;
   {
     std::lock_guard const guard(plan_lock_);

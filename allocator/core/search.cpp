@@ -49,9 +49,13 @@ bool Allocator::is_growing() {
 }
 
 bool Allocator::harvest() {
+  return harvest(true);
+}
+
+bool Allocator::harvest(bool close_batch) {
   std::uint32_t const mode = mode_.load(std::memory_order_acquire);
   if ((mode & kCapture) != 0 || ((mode & kMulti) == 0 && pending_.pending_bytes() == 0)) return false;
-  pending_.close_batch();
+  if (close_batch) pending_.close_batch();
   streams_.poll();
   std::vector<Record*> const ready = pending_.collect();
   for (Record* const block : ready) {
@@ -118,8 +122,10 @@ void Allocator::wait_for_frames() {
   if (!options_.stitch || (mode_.load(std::memory_order_acquire) & kCapture) != 0) return;
   DomainId const sole = sole_.load(std::memory_order_acquire);
   if (!arena_.has_unpassed_frames(streams_.passed(sole))) return;
+  Mark end;
+  if (may_mark(sole)) streams_.mark(sole, &end);
   streams_.poll();
-  if (arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
+  if (may_wait() && arena_.has_unpassed_frames(streams_.passed(sole))) streams_.wait_for_end(sole);
 }
 
 Record* Allocator::extend(const Want& want, bool rob_plan) {
@@ -228,19 +234,9 @@ void Allocator::merge_everything() {
 
 std::uint64_t Allocator::give_back(std::uint64_t bytes, Patience patience) {
   if ((mode_.load(std::memory_order_acquire) & kCapture) != 0) return 0;
-  auto const trim = [&](std::uint64_t rest) {
-    harvest();
-    empty_magazines();
-    merge_everything();
-    std::uint64_t const passed = streams_.passed(sole_.load(std::memory_order_acquire));
-    std::uint64_t const given = arena_.trim(rest, {.sole_passed = passed});
-    if (given >= rest) return given;
-    end_leases(false);
-    merge_everything();
-    return given + arena_.trim(rest - given, {.sole_passed = passed, .rob_plan = true});
-  };
-  std::uint64_t given = trim(bytes);
-  if (given < bytes && patience == Patience::Waits && wait_for_all()) given += trim(bytes - given);
+  if (patience == Patience::Never) return give_back_passed(bytes, true);
+  std::uint64_t given = give_back_idle(bytes);
+  if (given < bytes && wait_for_all()) given += give_back_passed(bytes - given, true);
   return given;
 }
 

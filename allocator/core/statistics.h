@@ -23,9 +23,11 @@ struct Statistics {
   std::uint64_t extensions = 0;    // searches that ended in a call of the driver
   std::uint64_t inserted_waits = 0;
   std::uint64_t failures = 0;
-  std::uint64_t plan_hits = 0;    // blocks at the place that a plan had for them
-  std::uint64_t plan_misses = 0;  // places of a plan that were in use
-  std::uint64_t plans_made = 0;   // taken up by the allocator by itself
+  std::uint64_t given_back_bytes = 0;  // to the driver, for others, over a cap or after idling
+  std::uint64_t filled_bytes = 0;      // freed memory that was filled
+  std::uint64_t plan_hits = 0;         // blocks at the place that a plan had for them
+  std::uint64_t plan_misses = 0;       // places of a plan that were in use
+  std::uint64_t plans_made = 0;        // taken up by the allocator by itself
   std::uint64_t plans_improved = 0;
   std::uint64_t plans_unneeded = 0;  // that would have saved nothing
   std::uint64_t plans_left = 0;      // regions that were given up, because the program did something else or was short

@@ -46,6 +46,9 @@ class Streams {
   // It has ended with its context, and all its work: nothing waits for it any more.
   void gone(DomainId stream);
 
+  // For work of the allocator's own.
+  StreamHandle handle(DomainId stream) const { return at(stream).handle; }
+  bool is_retired(DomainId stream) const { return at(stream).retired.load(std::memory_order_acquire); }
   bool is_used(DomainId stream) const { return at(stream).used.load(std::memory_order_acquire); }
   void set_used(DomainId stream) { at(stream).used.store(true, std::memory_order_release); }
   void begin_submission(DomainId stream) { at(stream).begun.fetch_add(1, std::memory_order_acq_rel); }
@@ -68,6 +71,8 @@ class Streams {
   Status mark(DomainId stream, Mark* mark);
   // Marks of all streams that may be busy. False: one could not be marked, and only synchronize() will tell.
   bool mark_busy(std::vector<Mark>& marks);
+  // Whether others' later work would wait for an event in this stream.
+  bool holds_up_others(DomainId stream) const { return upstream_.holds_up_others(at(stream).handle); }
   bool passed(const Mark& mark) const { return passed(mark.stream) >= mark.number; }
   // What is behind stands behind: the later stream's next work waits for all that the earlier one has now.
   Status put_before(DomainId earlier, DomainId later);

@@ -160,25 +160,29 @@ std::uint64_t Allocator::magazine_bytes() {
   return granules * kGranuleBytes;
 }
 
+Allocator::LiveSums Allocator::live_sums() const {
+  LiveSums sums;
+  auto const add = [&](const ThreadCounts& counts) {
+    sums.allocations += counts.allocations.load(std::memory_order_relaxed);
+    sums.frees += counts.frees.load(std::memory_order_relaxed);
+    sums.granules += counts.live_granules.load(std::memory_order_relaxed);
+    sums.slack_bytes += counts.slack_bytes.load(std::memory_order_relaxed);
+  };
+  std::lock_guard const guard(threads_lock_);
+  std::lock_guard const counting(counts_lock_);
+  add(behind_);
+  for (const ThreadCache* thread = threads_; thread != nullptr; thread = thread->next) add(thread->counts);
+  return sums;
+}
+
 Statistics Allocator::statistics() const {
   Statistics s;
-  std::uint64_t live_granules = 0;
-  std::uint64_t slack = 0;
-  auto const add = [&](const ThreadCounts& counts) {
-    s.allocations += counts.allocations.load(std::memory_order_relaxed);
-    s.frees += counts.frees.load(std::memory_order_relaxed);
-    live_granules += counts.live_granules.load(std::memory_order_relaxed);
-    slack += counts.slack_bytes.load(std::memory_order_relaxed);
-  };
-  {
-    std::lock_guard const guard(threads_lock_);
-    std::lock_guard const counting(counts_lock_);
-    add(behind_);
-    for (const ThreadCache* thread = threads_; thread != nullptr; thread = thread->next) add(thread->counts);
-  }
+  LiveSums const live = live_sums();
   ArenaUse const use = arena_.use();
-  s.live_bytes = live_granules * kGranuleBytes;
-  s.requested_bytes = s.live_bytes - slack;
+  s.allocations = live.allocations;
+  s.frees = live.frees;
+  s.live_bytes = live.granules * kGranuleBytes;
+  s.requested_bytes = s.live_bytes - live.slack_bytes;
   s.reserved_bytes = use.reserved_bytes + use.whole_bytes;
   s.cached_bytes = s.reserved_bytes - s.live_bytes;
   s.pending_bytes = pending_.pending_bytes();
@@ -201,6 +205,8 @@ Statistics Allocator::statistics() const {
     s.plan_search_ns = static_cast<std::uint64_t>(plans.seconds * 1e9);
   }
   s.failures = failures_.load(std::memory_order_relaxed);
+  s.given_back_bytes = given_back_bytes_.load(std::memory_order_relaxed);
+  s.filled_bytes = filled_bytes_.load(std::memory_order_relaxed);
   return s;
 }
 

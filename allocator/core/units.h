@@ -31,6 +31,10 @@ constexpr Granules frame_ceil(Granules at) {
   return (at + kFrameGranules - 1) / kFrameGranules * kFrameGranules;
 }
 
+// What freed memory is filled with where that is wished for: no number in any floating-point format of 16 bits or more,
+// far out of range as an index, and easy to recognise.
+constexpr std::uint32_t kPoison = 0xfff5'fff5;
+
 // Who may take a hole. Number 0 is everybody: the memory is ready for any stream. The others are streams, and only work
 // that is queued behind them may use the memory, until they have passed the hole's stamp.
 enum class DomainId : std::uint16_t { Shared = 0 };

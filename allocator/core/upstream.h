@@ -22,6 +22,12 @@ struct DeviceMemory {
   std::uint64_t total_bytes = 0;
 };
 
+struct Fill {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;  // whole words
+  std::uint32_t word = 0;
+};
+
 class Upstream {
  public:
   virtual ~Upstream() = default;
@@ -47,7 +53,14 @@ class Upstream {
   virtual Status query(EventHandle event) = 0;                                // Ok: done; NotReady: not yet
   virtual Status wait(EventHandle event) = 0;                                 // this thread waits
   virtual Status wait_in_stream(StreamHandle stream, EventHandle event) = 0;  // the stream's later work waits
-  virtual Status synchronize() = 0;                                           // everything queued on the device is done
+  // Whether an event can be recorded in a stream only so that others' later work waits for it.
+  virtual bool holds_up_others(StreamHandle /*stream*/) const { return false; }
+  virtual Status synchronize() = 0;  // everything queued on the device is done
+
+  // For memory that is filled when it is freed: a stream of the allocator's own, which waits for no other and which
+  // nobody else uses; and words of a pattern, as work of a stream. A driver without them fills nothing.
+  virtual Status make_stream(StreamHandle* /*stream*/) { return Status::Failed; }
+  virtual Status fill(const Fill& /*fill*/, StreamHandle /*stream*/) { return Status::Failed; }
 };
 
 }  // namespace tidemark::allocator

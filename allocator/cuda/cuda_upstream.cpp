@@ -211,6 +211,9 @@ Status CudaUpstream::record(EventHandle event, StreamHandle stream) {
   }
   return told(call(driver_.record, e.event, to.own_default ? nullptr : to.stream));
 }
+bool CudaUpstream::holds_up_others(StreamHandle stream) const {
+  return stream_of(stream).own_default || stream_of(stream).stream == nullptr;
+}
 Status CudaUpstream::query(EventHandle event) {
   return told(Inside(driver_, event_of(event).context)(driver_.query, event_of(event).event));
 }
@@ -223,6 +226,21 @@ Status CudaUpstream::wait_in_stream(StreamHandle stream, EventHandle event) {
 }
 Status CudaUpstream::synchronize() {
   return told(Inside(driver_, context())(driver_.synchronize));
+}
+
+Status CudaUpstream::make_stream(StreamHandle* stream) {
+  CUcontext const context = this->context();
+  own_stream_ = {.context = context};
+  *stream = handle_of(own_stream_);
+  if (context == nullptr) return Status::Failed;
+  return told(Inside(driver_, context)(driver_.create_stream, &own_stream_.stream, unsigned{CU_STREAM_NON_BLOCKING}));
+}
+// Of a thread's own default stream only the thread can say the name; the legacy one stands behind it and before it.
+Status CudaUpstream::fill(const Fill& fill, StreamHandle stream) {
+  const CudaStream& to = stream_of(stream);
+  return told(Inside(driver_, to.context)(driver_.set_words, CUdeviceptr{fill.address}, unsigned{fill.word},
+                                          std::size_t{fill.bytes / sizeof fill.word},
+                                          to.own_default ? nullptr : to.stream));
 }
 
 }  // namespace tidemark::allocator

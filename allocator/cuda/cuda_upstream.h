@@ -48,6 +48,9 @@ class CudaUpstream final : public Upstream {
   Status wait(EventHandle event) override;
   Status wait_in_stream(StreamHandle stream, EventHandle event) override;
   Status synchronize() override;
+  bool holds_up_others(StreamHandle stream) const override;  // the legacy stream, and those behind which it stands
+  Status make_stream(StreamHandle* stream) override;
+  Status fill(const Fill& fill, StreamHandle stream) override;
 
   // The driver's own word for the last call that failed in this context: what a program is told where there is no
   // better answer.
@@ -79,6 +82,7 @@ class CudaUpstream final : public Upstream {
   static Event& event_of(EventHandle event);
   SpinLock events_lock_;
   Event* events_ = nullptr;  // all that were made
+  CudaStream own_stream_;    // of the allocator's own; ends with its context
   bool can_map_ = false;
   std::atomic<CUresult> last_error_{CUDA_SUCCESS};
 };

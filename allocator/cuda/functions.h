@@ -36,6 +36,9 @@ struct DriverFunctions {
   decltype(&cuEventSynchronize) wait = nullptr;
   CUresult (*wait_in_stream)(CUstream, CUevent, unsigned int) = nullptr;
   decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode = nullptr;
+
+  decltype(&cuStreamCreate) create_stream = nullptr;
+  CUresult (*set_words)(CUdeviceptr, unsigned int, size_t, CUstream) = nullptr;
 };
 
 }  // namespace tidemark::allocator

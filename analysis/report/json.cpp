@@ -172,11 +172,62 @@ Json oom_of(const Summary& s) {
   return out;
 }
 
+Json culprit_of(const Culprit& c) {
+  return {{"address", c.address},
+          {"layer", c.layer},
+          {"name", c.name},
+          {"kind", c.kind},
+          {"live_bytes", c.live_bytes},
+          {"born_ns", c.born_ns},
+          {"before_bytes", c.before_bytes},
+          {"after_bytes", c.after_bytes},
+          {"device", c.device},
+          {"given_back_bytes", c.given_back_bytes}};
+}
+
+Json moment_of(const CacheMoment& m) {
+  return {{"time_ns", m.time_ns},
+          {"live_bytes", m.live_bytes},
+          {"requested_bytes", m.requested_bytes},
+          {"cached_bytes", m.cached_bytes()},
+          {"reserved_bytes", m.reserved_bytes},
+          {"rounding_loss_bytes", m.rounding_bytes()},
+          {"largest_hole_bytes", m.largest_hole_bytes}};
+}
+
+Json late_free_of(const LateFreeRow& f) {
+  return {
+      {"time_ns", f.time_ns},
+      {"address", f.address},
+      {"requested_bytes", f.requested_bytes},
+      {"device", f.device},
+      {"freed", {{"layer", f.freed_layer}, {"phase", f.phase}, {"step", or_null(f.step)}, {"stream", f.freed_stream}}},
+      {"used", {{"layer", f.used_layer}, {"stream", f.used_stream}, {"by", f.used_by}}}};
+}
+
+Json cache_of(const std::optional<CacheSummary>& c) {
+  if (!c) return nullptr;
+  return {{"at_peak", moment_of(c->at_peak)},
+          {"at_end", moment_of(c->at_end)},
+          {"peak_cached_bytes", c->peak_cached_bytes},
+          {"peak_rounding_loss_bytes", c->peak_rounding_bytes},
+          {"plan_hits", c->plan_hits},
+          {"plan_misses", c->plan_misses},
+          {"waits_avoided", c->waits_avoided},
+          {"given_back_bytes", c->given_back_bytes}};
+}
+
 Json fragmentation_of(const Summary& s) {
   Json ratio = nullptr;
   if (s.reserved_from_driver && !s.partial && s.peak.live_bytes != 0)
     ratio = static_cast<double>(s.peak.reserved_bytes) / static_cast<double>(s.peak.live_bytes);
-  return {{"ratio_at_peak", ratio}, {"largest_hole_bytes", nullptr}, {"culprits", nullptr}};
+  Json out{{"ratio_at_peak", ratio}, {"largest_hole_bytes", nullptr}, {"culprits", nullptr}};
+  if (s.cache) out["largest_hole_bytes"] = s.cache->largest_hole_bytes;
+  if (s.cache && s.cache->culprits_time_ns) {
+    out["culprits"] = list(s.cache->culprits, s.cache->culprits.size(), culprit_of);
+    out["culprits_time_ns"] = *s.cache->culprits_time_ns;
+  }
+  return out;
 }
 
 Json ledger_of(const Ledger& l) {
@@ -216,6 +267,8 @@ Json report_of(const Summary& s, const JsonOptions& o) {
   out["steps"] = list(s.steps, s.steps.size(), step_of);
   out["classes"] = classes_of(s.classes);
   out["fragmentation"] = fragmentation_of(s);
+  out["cache"] = cache_of(s.cache);
+  out["late_frees"] = list(s.late_frees, s.late_frees.size(), late_free_of);
   out["leaks"] = nullptr;
   out["oom"] = oom_of(s);
   out["ledger"] = s.partial ? Json(nullptr) : ledger_of(s.ledger);

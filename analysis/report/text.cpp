@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/report/caches.h"
 #include "analysis/report/largest.h"
 #include "analysis/report/next.h"
 #include "analysis/report/out_of_memory.h"
@@ -33,6 +34,7 @@ class TextReport {
     losses();
     heading();
     write_failures(page_, s_, s_.filter.empty() && !s_.at && !page_.options().by);
+    if (!page_.options().by && !s_.at) write_late_frees(page_, s_);
     if (s_.peak.live_bytes == 0) {
       page_.gap();
       page_.line(s_.filter.empty() ? "No device memory was allocated." : "No device memory matches the filter.");
@@ -42,6 +44,7 @@ class TextReport {
       if (!page_.options().by) steps();
     }
     if (!page_.options().by) classes();
+    if (!page_.options().by && !s_.at && s_.filter.empty()) write_caches(page_, s_);
     next();
     return page_.take();
   }

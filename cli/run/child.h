@@ -21,6 +21,9 @@ struct Ended {
 Result<Ended> run_child(const std::string& path, const std::vector<std::string>& arguments,
                         const std::vector<std::string>& environment);
 
+// As execve wants them; they live as long as the texts.
+std::vector<char*> pointers(const std::vector<std::string>& texts);
+
 // The exit code by which a shell would know this end.
 int exit_code_of(int status);
 

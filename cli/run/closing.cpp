@@ -61,6 +61,14 @@ std::string whole_summary(const trace::Trace& trace) {
                         format_bytes({summary->peak_live_bytes}), reserved);
   text += fmt::format("  peak live {}, reserved {}: {}\n", format_bytes({peak.live_bytes}), reserved, place_of(peak));
   if (peak.by_layer.size() > 1) text += layers_of(peak);
+  if (summary->cache)
+    text += fmt::format("  cache: {} kept free at most, {} lost to rounding at most, {} avoided\n",
+                        format_bytes({summary->cache->peak_cached_bytes}),
+                        format_bytes({summary->cache->peak_rounding_bytes}),
+                        report::count_text(summary->cache->waits_avoided, "wait", "waits"));
+  if (!summary->late_frees.empty())
+    text += "  " + report::count_text(summary->late_frees.size(), "free", "frees") +
+            " of memory that other streams may still use: a bug of the program's\n";
   if (!summary->failures.empty())
     text += "  " + report::count_text(analysis::failure_count(*summary), "allocation", "allocations") +
             " failed for lack of memory\n";

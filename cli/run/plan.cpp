@@ -100,6 +100,12 @@ Environment environment_for(const Plan& plan, const Libraries& libraries, Enviro
   v.set_if("TIDEMARK_FREE", plan.free);
   v.set_if("TIDEMARK_LIMIT", plan.limit);
   v.set_if("TIDEMARK_RING", plan.ring);
+  v.set_if("TIDEMARK_ROUND", plan.cache.round);
+  v.set_if("TIDEMARK_CACHE_CAP", plan.cache.cache_cap);
+  v.set_if("TIDEMARK_TRIM_AFTER", plan.cache.trim_after);
+  if (plan.cache.poison) v.set("TIDEMARK_POISON", "1");
+  if (plan.cache.check_frees) v.set("TIDEMARK_CHECK_FREES", "1");
+  if (plan.cache.whole_blocks) v.set("TIDEMARK_WHOLE_BLOCKS", "1");
   if (plan.stacks) v.set("TIDEMARK_STACKS", "1");
   v.set("TIDEMARK_SUMMARY", "0");
   v.set_if("TIDEMARK_RUN", plan.run);

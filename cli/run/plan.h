@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/run/cache_flags.h"
 
 namespace tidemark::cli {
 
@@ -16,6 +17,7 @@ struct Plan {
   std::string memory, mode, free, limit, ring;
   std::optional<bool> dry_run;
   bool stacks = false;
+  CacheFlags cache;
   std::string driver_folder;  // of the second door: where libtidemark-driver.so.1 is; empty: the first door
   std::string run;            // the same for all processes of this launch
   std::string list;           // where each process writes its trace's name

@@ -46,7 +46,7 @@ CUresult begin_primary(CUdevice device, Real real) {
     fresh = !primary_is_active(device);
     if (fresh) devices().begin_overhead(number(device));
   });
-  CUresult const result = relieving(real);
+  CUresult const result = with_relief(device, real);
   if (result == CUDA_SUCCESS && fresh)
     shield([&] { primary_overhead[number(device) % Devices::kMost].store(overhead_of_new(number(device))); });
   return result;
@@ -94,7 +94,7 @@ CUresult end_primary(CUdevice device, Real real) {
 template <class Real>
 CUresult make(CUcontext* out, CUdevice device, Real real) {
   if (ready()) shield([&] { devices().begin_overhead(number(device)); });
-  CUresult const result = relieving(real);
+  CUresult const result = with_relief(device, real);
   serve::leave_here();
   if (result != CUDA_SUCCESS || !ready()) return result;
   shield([&] {

@@ -47,7 +47,9 @@ void sample_pools() {
   devices().sample_moved();
 }
 
-CUresult after(CUresult result) {
+template <class Real>
+CUresult after(Real real) {
+  CUresult const result = with_relief(-1, real);
   // A launch that failed may have trimmed the pools before.
   if (expected.load(std::memory_order_relaxed) && ready()) shield(sample_pools);
   return result;
@@ -96,47 +98,47 @@ TIDEMARK_HOOK(cuGraphAddNode_v2)
 }
 TIDEMARK_HOOK(cuGraphLaunch)(CUgraphExec graph, CUstream stream) {
   tell(kLaunch, stream);
-  return after(relieving([&] { return call(&Driver::cuGraphLaunch, graph, stream); }));
+  return after([&] { return call(&Driver::cuGraphLaunch, graph, stream); });
 }
 TIDEMARK_HOOK(cuGraphLaunch_ptsz)(CUgraphExec graph, CUstream stream) {
   tell(kLaunchTwin, stream);
-  return after(relieving([&] { return call(&Driver::cuGraphLaunch_ptsz, graph, stream); }));
+  return after([&] { return call(&Driver::cuGraphLaunch_ptsz, graph, stream); });
 }
 TIDEMARK_HOOK(cuGraphUpload)(CUgraphExec graph, CUstream stream) {
   tell(kUpload, stream);
-  return after(relieving([&] { return call(&Driver::cuGraphUpload, graph, stream); }));
+  return after([&] { return call(&Driver::cuGraphUpload, graph, stream); });
 }
 TIDEMARK_HOOK(cuGraphUpload_ptsz)(CUgraphExec graph, CUstream stream) {
   tell(kUploadTwin, stream);
-  return after(relieving([&] { return call(&Driver::cuGraphUpload_ptsz, graph, stream); }));
+  return after([&] { return call(&Driver::cuGraphUpload_ptsz, graph, stream); });
 }
 // An executable graph may be uploaded as it is made.
 TIDEMARK_HOOK(cuGraphInstantiate)
 (CUgraphExec* out, CUgraph graph, CUgraphNode* error_node, char* log, size_t log_bytes) {
-  return after(relieving([&] { return call(&Driver::cuGraphInstantiate, out, graph, error_node, log, log_bytes); }));
+  return after([&] { return call(&Driver::cuGraphInstantiate, out, graph, error_node, log, log_bytes); });
 }
 TIDEMARK_HOOK(cuGraphInstantiate_v2)
 (CUgraphExec* out, CUgraph graph, CUgraphNode* error_node, char* log, size_t log_bytes) {
-  return after(relieving([&] { return call(&Driver::cuGraphInstantiate_v2, out, graph, error_node, log, log_bytes); }));
+  return after([&] { return call(&Driver::cuGraphInstantiate_v2, out, graph, error_node, log, log_bytes); });
 }
 TIDEMARK_HOOK(cuGraphInstantiateWithFlags)(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-  return after(relieving([&] { return call(&Driver::cuGraphInstantiateWithFlags, out, graph, flags); }));
+  return after([&] { return call(&Driver::cuGraphInstantiateWithFlags, out, graph, flags); });
 }
 TIDEMARK_HOOK(cuGraphInstantiateWithParams)
 (CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params != nullptr && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0)
     tell(kUpload, params->hUploadStream);
-  return after(relieving([&] { return call(&Driver::cuGraphInstantiateWithParams, out, graph, params); }));
+  return after([&] { return call(&Driver::cuGraphInstantiateWithParams, out, graph, params); });
 }
 TIDEMARK_HOOK(cuGraphInstantiateWithParams_ptsz)
 (CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params != nullptr && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0)
     tell(kUploadTwin, params->hUploadStream);
-  return after(relieving([&] { return call(&Driver::cuGraphInstantiateWithParams_ptsz, out, graph, params); }));
+  return after([&] { return call(&Driver::cuGraphInstantiateWithParams_ptsz, out, graph, params); });
 }
 TIDEMARK_HOOK(cuGraphExecDestroy)(CUgraphExec graph) {
-  return after(call(&Driver::cuGraphExecDestroy, graph));
+  return after([&] { return call(&Driver::cuGraphExecDestroy, graph); });
 }
 TIDEMARK_HOOK(cuDeviceGraphMemTrim)(CUdevice device) {
-  return after(call(&Driver::cuDeviceGraphMemTrim, device));
+  return after([&] { return call(&Driver::cuDeviceGraphMemTrim, device); });
 }

@@ -45,19 +45,23 @@ bool may_ask(const Request& request, Place& place, Pass& pass) {
     report(request, place, CUDA_ERROR_OUT_OF_MEMORY);
     return false;
   }
+  // What caches keep counts against the limit, and makes room; how much is needed exactly, only the driver knows.
+  std::uint64_t const wanted = devices().taken_bytes(place.device) + request.size_bytes;
+  if (std::uint64_t const limit = limit_bytes(); limit != 0 && wanted > limit)
+    serve::relieve(place.device, wanted - limit);
   pass = enter_gate(place.device, request.size_bytes);
   return true;
 }
 
-bool relieved(const Request& request, const Place& place, CUresult result) {
-  return result == CUDA_ERROR_OUT_OF_MEMORY && serve::relieve(place.device, request.size_bytes);
+bool relieved(const Request& request, const Place& place, CUresult result, bool everything) {
+  return result == CUDA_ERROR_OUT_OF_MEMORY &&
+         serve::relieve(place.device, everything ? serve::kEverything : request.size_bytes);
 }
 
-// What is given back must not be taken for something that the call itself gave.
-bool relieved_by_all() {
-  if (serve::empty_caches() == 0) return false;
-  for (std::size_t i = 0; i < Devices::kMost; ++i)
-    if (auto const device = static_cast<std::uint8_t>(i); devices().known(device)) devices().measure(device);
+bool relieved(int device, CUresult result) {
+  std::uint8_t const where = device < 0 ? current_place().device : static_cast<std::uint8_t>(device);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || !serve::relieve(where, serve::kEverything)) return false;
+  devices().begin_overhead(where);  // what has gone meanwhile is not the call's
   return true;
 }
 
@@ -116,7 +120,9 @@ CUresult asked(const Request& request, const Place& place, const Pass& pass, CUr
   made.stream = reinterpret_cast<std::uint64_t>(request.stream);
   if (outlives_context(made.block_class)) made.context = 0;
   if (made.block_class == trace::Class::Pool || made.block_class == trace::Class::Managed) devices().expect_moves();
-  if (take_back(request, made, beyond(request, pass))) {
+  std::uint64_t excess = beyond(request, pass);
+  if (excess != 0 && serve::relieve(pass.device, excess)) excess = beyond(request, pass);
+  if (take_back(request, made, excess)) {
     set_credit(pass.device, devices().measure(pass.device));
     recorder().undone(made);
     report(request, place, CUDA_ERROR_OUT_OF_MEMORY);

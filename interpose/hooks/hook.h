@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How hooks are made. A hook has the signature of the function that it stands in for (declared.h), calls that function
-// once with the program's own arguments (and once more where it found no memory and a cache has given some back), and
+// once with the program's own arguments (and again where it found no memory and a cache has given some back), and
 // gives back its result untouched. What it learns it tells the recorder, behind the shield.
 //
 // While the real function runs no lock is held and nothing of ours is on the stack that would have to be cleaned up:
@@ -43,9 +43,19 @@ CUresult undo_physical(const Allocation& made);
 
 // The size of the driver's block that begins at an address; 0 when it does not say.
 std::uint64_t block_bytes(CUdeviceptr block);
-// The driver found no memory: whether what the caches give back is worth a second question.
-bool relieved(const Request& request, const Place& place, CUresult result);
-bool relieved_by_all();
+// The driver found no memory: whether what the caches give back is worth another question. First as much as was asked
+// for; then everything, since a pool or a library may take more at a time.
+bool relieved(const Request& request, const Place& place, CUresult result, bool everything);
+// The same for calls that take memory without saying how much: modules, graphs, contexts. Of the current device, or of
+// the one that is named.
+bool relieved(int device, CUresult result);
+template <class Real>
+CUresult with_relief(int device, Real real) {
+  CUresult const result = real();
+  bool again = false;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && recording()) shield([&] { again = relieved(device, result); });
+  return again ? real() : result;
+}
 // A call from a signal handler that interrupted us: counted, not recorded.
 void count_reentered();
 
@@ -63,23 +73,14 @@ CUresult allocate(const Request& request, Real real, Block block) {
     count_reentered();
     return result;
   }
-  bool again = false;
-  shield([&] { again = relieved(request, place, result); });
-  if (again) result = real();
+  for (bool const everything : {false, true}) {
+    bool again = false;
+    shield([&] { again = relieved(request, place, result, everything); });
+    if (again) result = real();
+  }
   shield([&] { result = asked(request, place, pass, result, result == CUDA_SUCCESS ? block() : Allocation{}); });
   leave_gate(pass);
   return result;
-}
-
-// A call that takes memory for something else than a block: a graph, a module, a context. Where the driver found none,
-// the caches give back what they can, and it is made once more.
-template <class Real>
-CUresult relieving(Real real) {
-  CUresult const result = real();
-  bool again = false;
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) [[unlikely]]
-    shield([&] { again = relieved_by_all(); });
-  return again ? real() : result;
 }
 
 // Puts a block back on the account where control leaves the real call by an exception or with the end of its thread.

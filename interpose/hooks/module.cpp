@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules and limits: code, variables, heaps and stacks take memory that is not the program's blocks.
 #include "interpose/hooks/hook.h"
+#include "interpose/serve/cache.h"
+#include "interpose/serve/uses.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -13,9 +15,14 @@ CUresult overhead(Real real) {
     place = current_place();
     if (place.context != 0) devices().begin_overhead(place.device);
   });
-  CUresult const result = relieving(real);
+  CUresult const result = with_relief(-1, real);
   if (place.context != 0) shield([&] { devices().end_overhead(place.device); });
   return result;
+}
+
+// Their handles may soon be others'.
+void functions_go() {
+  if (serve::has_caches() && serve::follows_uses()) shield([] { serve::forget_functions(); });
 }
 
 }  // namespace
@@ -37,6 +44,7 @@ TIDEMARK_HOOK(cuModuleLoadFatBinary)(CUmodule* out, const void* image) {
   return overhead([&] { return call(&Driver::cuModuleLoadFatBinary, out, image); });
 }
 TIDEMARK_HOOK(cuModuleUnload)(CUmodule module) {
+  functions_go();
   return overhead([&] { return call(&Driver::cuModuleUnload, module); });
 }
 TIDEMARK_HOOK(cuLibraryLoadData)
@@ -53,6 +61,7 @@ TIDEMARK_HOOK(cuLibraryLoadFromFile)
   });
 }
 TIDEMARK_HOOK(cuLibraryUnload)(CUlibrary library) {
+  functions_go();
   return overhead([&] { return call(&Driver::cuLibraryUnload, library); });
 }
 TIDEMARK_HOOK(cuCtxSetLimit)(CUlimit limit, size_t value) {

@@ -4,6 +4,7 @@
 #include "interpose/hooks/hook.h"
 #include "interpose/order/order.h"
 #include "interpose/serve/cache.h"
+#include "interpose/serve/uses.h"
 
 using namespace tidemark::interpose;
 
@@ -66,6 +67,8 @@ TIDEMARK_HOOK(cuStreamSynchronize_ptsz)(CUstream stream) {
   return moving(kStreamTwin, stream, [&] { return call(&Driver::cuStreamSynchronize_ptsz, stream); });
 }
 TIDEMARK_HOOK(cuEventSynchronize)(CUevent event) {
+  if (serve::has_caches() && serve::follows_uses())
+    shield([&] { serve::host_waits_for(reinterpret_cast<std::uint64_t>(event)); });
   return moving(kEvent, nullptr, [&] { return call(&Driver::cuEventSynchronize, event); });
 }
 

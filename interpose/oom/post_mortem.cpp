@@ -16,10 +16,12 @@
 #include "interpose/oom/verdict.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/devices.h"
+#include "interpose/record/layer_name.h"
 #include "interpose/record/pools.h"
 #include "interpose/record/recorder.h"
 #include "interpose/record/thread.h"
 #include "interpose/scope/marks.h"
+#include "interpose/serve/usage.h"
 #include "interpose/stack/stacks.h"
 #include "interpose/watch/nvml.h"
 
@@ -35,17 +37,6 @@ bool may_speak() {
   std::uint64_t due = next.load(std::memory_order_relaxed);
   return now >= due && next.compare_exchange_strong(due, now + kPauseNs, std::memory_order_relaxed);
 }
-
-struct LayerName {
-  char text[160] = {};
-  explicit LayerName(std::uint32_t path) {
-    std::size_t const n = recorder().names().path_text(path, {text, sizeof text - 1});
-    if (n == 0) snprintf(text, sizeof text, "(unscoped)");
-    // Names are the program's; a terminal would obey some of what may be in them.
-    for (char* c = text; *c != '\0'; ++c)
-      if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = ' ';
-  }
-};
 
 std::string size(std::uint64_t bytes) {
   return format_bytes({bytes});  // short enough to need no memory
@@ -70,7 +61,7 @@ Shortage measure(const Refusal& refusal) {
           .free_bytes = seen.free_bytes,
           .live_bytes = devices().live_bytes(refusal.device),
           .reserved_bytes = devices().reserved_bytes(refusal.device),
-          .cached_bytes = pools().idle_bytes(refusal.device),
+          .cached_bytes = pools().idle_bytes(refusal.device) + serve::kept_bytes(refusal.device),
           .others_bytes = others_bytes(refusal.device, total - free)};
 }
 
@@ -121,6 +112,23 @@ void write_verdict(Page& page, const Refusal& refusal, const Shortage& s) {
   if (rounding_bytes(s) >= s.reserved_bytes / 10 && rounding_bytes(s) != 0)
     page.line("  rounding  %s of what is reserved: the driver gives whole granules, and small blocks do not fill them",
               size(rounding_bytes(s)).c_str());
+}
+
+// Of served memory it is known who stands between which free ranges.
+void write_pins(Page& page, const Refusal& refusal, const Shortage& s) {
+  constexpr std::size_t kMost = 3;
+  if (!serve::has_caches() || judge(s) == Verdict::TooLarge) return;
+  std::uint64_t const kept = serve::kept_bytes(refusal.device);
+  if (kept == 0) return;
+  page.line("  cache     %s kept free, the largest piece %s", size(kept).c_str(),
+            size(serve::largest_hole_bytes(refusal.device)).c_str());
+  serve::for_each_pin(refusal.device, kMost, [&](const allocator::Pin& pin) {
+    if (pin.given_back_bytes == 0) return;
+    auto const owner = recorder().registry().find(trace::Space::Memory, pin.address);
+    page.line("    %10s  of %s stand between %s and %s that are free: without them %s could serve",
+              size(pin.block_bytes).c_str(), LayerName(owner ? owner->path : 0).text, size(pin.before_bytes).c_str(),
+              size(pin.after_bytes).c_str(), size(pin.given_back_bytes).c_str());
+  });
 }
 
 double percent(std::uint64_t part, std::uint64_t whole) {
@@ -217,11 +225,13 @@ void report_refusal(const Refusal& refusal) {
     Owners const owners = find_owners(refusal.device);
     write_request(page, refusal, shortage);
     write_verdict(page, refusal, shortage);
+    write_pins(page, refusal, shortage);
     write_owners(page, owners);
     write_advice(page, refusal, shortage, owners);
     kept = page.text().size();
     write_pointers(page, owners);
     say("tidemark", page.text().substr(0, page.text().size() - 1));
+    serve::write_use_and_pins(refusal.device);
   }
   recorder().failure({.block_class = static_cast<std::uint64_t>(refusal.block_class),
                       .device = refusal.device,

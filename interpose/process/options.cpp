@@ -62,6 +62,7 @@ Result<Options> Options::from_environment() {
   TIDEMARK_TRY(Bytes const limit, env_bytes("TIDEMARK_LIMIT", {}));
   TIDEMARK_TRY(options.ring_bytes, read_ring());
   TIDEMARK_TRY(options.cupti, read_cupti());
+  TIDEMARK_TRY(options.cache, CacheOptions::from_environment());
   TIDEMARK_TRY(options.stacks, env_flag("TIDEMARK_STACKS", false));
   TIDEMARK_TRY(options.summary, env_flag("TIDEMARK_SUMMARY", true));
   options.limit_bytes = limit.n;
@@ -70,15 +71,18 @@ Result<Options> Options::from_environment() {
 
 ModeChoice mode_in_environment() {
   auto const mode = read_mode();
-  return mode.ok() ? *mode : ModeChoice::Observe;
+  auto const cache = CacheOptions::from_environment();
+  return mode.ok() && cache.ok() && !cache->whole_blocks ? *mode : ModeChoice::Observe;
 }
 
 std::span<const std::string_view> known_variables() {
   // The last ones are of the build and of its tests, whose programs are recorded too.
-  static constexpr std::array<std::string_view, 15> kKnown{
-      "TIDEMARK_OUT",      "TIDEMARK_MODE", "TIDEMARK_FREE",       "TIDEMARK_LIMIT",  "TIDEMARK_STACKS",
-      "TIDEMARK_RING",     "TIDEMARK_NVTX", "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",  "TIDEMARK_RUN",
-      "TIDEMARK_RUN_LIST", "TIDEMARK_JOBS", "TIDEMARK_SUMMARY",    "TIDEMARK_TESTED", "TIDEMARK_CUDA_ROOT"};
+  static constexpr std::array<std::string_view, 21> kKnown{
+      "TIDEMARK_OUT",          "TIDEMARK_MODE",      "TIDEMARK_FREE",       "TIDEMARK_LIMIT",   "TIDEMARK_STACKS",
+      "TIDEMARK_RING",         "TIDEMARK_NVTX",      "TIDEMARK_NVTX_CHAIN", "TIDEMARK_CUPTI",   "TIDEMARK_RUN",
+      "TIDEMARK_ROUND",        "TIDEMARK_CACHE_CAP", "TIDEMARK_TRIM_AFTER", "TIDEMARK_POISON",  "TIDEMARK_CHECK_FREES",
+      "TIDEMARK_WHOLE_BLOCKS", "TIDEMARK_RUN_LIST",  "TIDEMARK_JOBS",       "TIDEMARK_SUMMARY", "TIDEMARK_TESTED",
+      "TIDEMARK_CUDA_ROOT"};
   return kKnown;
 }
 

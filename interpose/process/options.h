@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/cache_options.h"
 #include "base/result.h"
 #include "trace/format/layout.h"
 
@@ -27,6 +28,7 @@ struct Options {
   std::uint64_t limit_bytes = 0;  // 0: the card's own
   std::uint64_t ring_bytes = 0;   // 0: everything is kept
   bool stacks = false;
+  CacheOptions cache;
   CuptiUse cupti = CuptiUse::Off;
   bool summary = true;  // the line at the program's end; the launcher prints its own
   std::string run;      // the same for all processes of one launch; empty without a launcher
@@ -34,7 +36,8 @@ struct Options {
 
   static Result<Options> from_environment();
 };
-// What the environment asks for before anything else is read; Observe where that cannot be read.
+// What the environment asks for before anything else is read; Observe where that cannot be read, or nothing is to be
+// served.
 ModeChoice mode_in_environment();
 
 // TIDEMARK_… that mean something to somebody. One that is misspelt would be a setting that silently is not there.

@@ -12,8 +12,9 @@
 #include "interpose/process/facts.h"
 #include "interpose/real/driver.h"
 #include "interpose/record/recorder.h"
+#include "interpose/serve/idle.h"
 #include "interpose/serve/mode.h"
-#include "interpose/serve/serve.h"
+#include "interpose/serve/usage.h"
 #include "interpose/stack/stacks.h"
 #include "interpose/watch/cupti.h"
 #include "interpose/watch/sampler.h"
@@ -27,6 +28,7 @@ constinit Options* the_options = nullptr;  // never taken down: hooks run until 
 void at_exit() {
   if (!recording()) return;
   stop_sampler();
+  serve::stop_idle_trim();
   stop_cupti();
   shield([] {
     serve::write_statistics();
@@ -73,6 +75,18 @@ void note_place(const trace::File& file) {
                       (the_options->list.empty() ? "" : " and copied at the end"));
 }
 
+// What only served memory can follow is not silently left out where memory is observed.
+serve::Decision decide() {
+  const CacheOptions& asked = the_options->cache;
+  if (asked.whole_blocks) return {.why = "every block is to be the driver's own"};
+  serve::Decision decision = serve::decide(the_options->mode);
+  if (decision.mode != trace::Mode::Cache && asked.about_served_memory())
+    say("tidemark",
+        "memory is observed: TIDEMARK_ROUND, _CACHE_CAP, _TRIM_AFTER, _POISON and _CHECK_FREES have no effect without "
+        "--mode cache");
+  return decision;
+}
+
 bool start() {
   keep_to_stderr();
   name_unknown_variables();
@@ -83,7 +97,7 @@ bool start() {
   }
   the_options = new Options(*std::move(options));
   serve::expect();
-  serve::Decision const decision = serve::decide(the_options->mode);
+  serve::Decision const decision = decide();
   if (auto begun = recorder().start(*the_options, decision.mode); !begun.ok()) {
     say_error(begun.error());
     return false;

@@ -349,6 +349,18 @@ void Recorder::device_use(const trace::DeviceUse& use) {
   if (trace::Lane* const to = lane()) to->device_use(use);
 }
 
+void Recorder::cache_use(const trace::CacheUse& use, const trace::CacheCounts& counts) {
+  if (trace::Lane* const to = lane()) to->cache_use(use, counts);
+}
+
+void Recorder::pin(const trace::Pin& pin) {
+  if (trace::Lane* const to = lane()) to->pin(pin);
+}
+
+void Recorder::late_free(const trace::LateFree& free) {
+  if (trace::Lane* const to = lane()) to->late_free(free);
+}
+
 void Recorder::failure(trace::Failure failure, std::string_view text) {
   failure.text = text.empty() || file_.few_names_left() ? 0 : names_.string(text);
   trace::Lane* const to = lane();

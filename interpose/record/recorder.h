@@ -87,6 +87,9 @@ class Recorder {
   void reserved_changed(std::uint64_t by);
   void device_use(const trace::DeviceUse& use);
   void failure(trace::Failure failure, std::string_view text);
+  void cache_use(const trace::CacheUse& use, const trace::CacheCounts& counts);
+  void pin(const trace::Pin& pin);
+  void late_free(const trace::LateFree& free);
   void kernel(const trace::Kernel& kernel, std::uint64_t start_ticks);
   void count_loss(trace::Loss why) { file_.count_loss(why); }
 

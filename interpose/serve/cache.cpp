@@ -12,9 +12,11 @@
 #include "interpose/record/recorder.h"
 #include "interpose/serve/captures.h"
 #include "interpose/serve/functions.h"
+#include "interpose/serve/idle.h"
 #include "interpose/serve/mode.h"
 #include "interpose/serve/peers.h"
 #include "interpose/serve/serve.h"
+#include "interpose/serve/uses.h"
 
 namespace tidemark::interpose::serve {
 
@@ -135,6 +137,7 @@ Cache* cache_here() {
     return nullptr;
   }
   new_epoch();
+  start_idle_trim();
   return here().cache;
 }
 
@@ -156,6 +159,7 @@ void free_blocks_of(std::uint64_t context) {
 
 void end_context(std::uint64_t context) {
   forget_streams_of(context);
+  if (follows_uses()) forget_functions();
   forget_peers_of(context);
   for_each_cache([&](Cache& cache) { cache.upstream.forget_events_of(reinterpret_cast<CUcontext>(context)); });
   for (auto& slot : detail::contexts) {
@@ -166,6 +170,7 @@ void end_context(std::uint64_t context) {
   if (cache != nullptr) {
     // What is given back now needs no context; what only a context could give back went with it.
     cache->upstream.move_to(nullptr);
+    cache->allocator->own_stream_is_gone();
     free_blocks_of(context);
     // Not waiting for other contexts' work, which may wait for this thread: what is left is given back when it is asked
     // for, or serves the device's next context.

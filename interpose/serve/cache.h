@@ -33,6 +33,9 @@ struct Cache {
   std::atomic<std::uint64_t> checked_ticks{0};  // when that was last asked
   // Live, of the default pool's blocks; the most since either of the pool's own two marks was put back.
   std::atomic<std::uint64_t> ordered_bytes{0}, most_ordered_bytes{0}, most_reserved_bytes{0};
+  // For the trace (usage.h): the changes that are in it, when it may be told again, and what it was told at most.
+  std::atomic<std::uint32_t> noted_changes{0};
+  std::atomic<std::uint64_t> note_due_ns{0}, pins_due_ns{0}, most_noted_bytes{0};
 };
 
 namespace detail {
@@ -85,8 +88,6 @@ Cache* cache_here();
 // A context has ended, perhaps with others that were made of it: their blocks with them, but for those that outlive
 // contexts. Before the recorder is told.
 void context_ended(std::uint64_t context);
-// All that a cache could hold.
-inline constexpr std::uint64_t kEverything = std::uint64_t{1} << 60;
 // Whether the current context, which is the cache's, still works, as far as is known; the driver is asked now and then.
 bool is_well(Cache& cache);
 // What a call that waits for the device was told.

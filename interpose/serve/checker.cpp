@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "interpose/process/process.h"
 #include "interpose/real/driver.h"
 #include "interpose/serve/cache.h"
 
@@ -58,7 +59,8 @@ void tell_checker_served(Cache& cache, std::uint64_t address, std::uint64_t byte
 
 void tell_checker_freed(Cache& cache, std::uint64_t address, std::uint64_t bytes, KnownStream* stream) {
   const Checker* const c = checker();
-  if (c == nullptr) return;
+  // What is filled when it is freed is touched once more: it ends for the checker when somebody else gets it.
+  if (c == nullptr || options().cache.poison) return;
   if (stream == nullptr) stream = only_stream(cache);
   if (stream != nullptr || cache.allocator->streams().idle()) tell(*c, address, bytes, 0, stream);
 }

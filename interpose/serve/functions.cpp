@@ -5,6 +5,7 @@
 
 #include "interpose/limit/gate.h"
 #include "interpose/limit/limit.h"
+#include "interpose/process/process.h"
 #include "interpose/process/stage.h"
 #include "interpose/real/primary.h"
 #include "interpose/record/devices.h"
@@ -12,6 +13,7 @@
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
 #include "interpose/serve/checker.h"
+#include "interpose/serve/usage.h"
 
 namespace tidemark::interpose::serve {
 namespace {
@@ -35,6 +37,7 @@ CUresult take(std::uint8_t device, std::size_t bytes, Take take, Undo undo) {
     if (!thread.samples_later) devices().sample(device);
   }
   leave_gate(pass);
+  use_changed();
   return result;
 }
 
@@ -48,6 +51,7 @@ CUresult create(CUmemGenericAllocationHandle* out, std::size_t bytes, const CUme
 CUresult destroy(CUmemGenericAllocationHandle handle) {
   CUresult const result = call(&Driver::cuMemRelease, handle);
   if (result == CUDA_SUCCESS) devices().sample_all();
+  use_changed();
   return result;
 }
 CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
@@ -58,6 +62,7 @@ CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
 CUresult free(CUdeviceptr block) {
   CUresult const result = call(&Driver::cuMemFree_v2, block);
   if (result == CUDA_SUCCESS) devices().sample_all();
+  use_changed();
   return result;
 }
 
@@ -85,6 +90,13 @@ CUresult query(CUevent event) {
 }
 CUresult wait(CUevent event) {
   return sampled(call(&Driver::cuEventSynchronize, event));
+}
+
+CUresult set_words(CUdeviceptr to, unsigned int word, std::size_t count, CUstream stream) {
+  if (!enter_stream(stream)) return CUDA_ERROR_NOT_READY;
+  CUresult const result = call(&Driver::cuMemsetD32Async, to, word, count, stream);
+  leave_stream();
+  return result;
 }
 
 // Everything that any stream known to a cache has to do.
@@ -125,12 +137,19 @@ allocator::DriverFunctions driver_functions() {
           .query = &query,
           .wait = &wait,
           .wait_in_stream = &wait_in_stream,
-          .exchange_capture_mode = d.cuThreadExchangeStreamCaptureMode};
+          .exchange_capture_mode = d.cuThreadExchangeStreamCaptureMode,
+          .create_stream = d.cuStreamCreate,
+          .set_words = &set_words};
 }
 
 allocator::Options allocator_options(std::uint64_t device_bytes) {
   std::uint64_t const limit = limit_bytes();
-  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes), .wait_at_second = has_checker()};
+  const CacheOptions& asked = options().cache;
+  return {.capacity_bytes = limit == 0 ? device_bytes : std::min(limit, device_bytes),
+          .wait_at_second = has_checker(),
+          .round_bytes = asked.rounding.n,
+          .cache_cap_bytes = asked.cap ? asked.cap->n : allocator::Options::kNoCap,
+          .poison = asked.poison};
 }
 
 }  // namespace tidemark::interpose::serve

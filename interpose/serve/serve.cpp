@@ -17,6 +17,8 @@
 #include "interpose/serve/checker.h"
 #include "interpose/serve/mode.h"
 #include "interpose/serve/streams.h"
+#include "interpose/serve/usage.h"
+#include "interpose/serve/uses.h"
 
 namespace tidemark::interpose::serve {
 namespace {
@@ -50,6 +52,7 @@ bool allocate_in(Cache& cache, CUdeviceptr* out, std::size_t bytes, KnownStream*
   allocator::Allocator::Block block;
   cache.allocator->describe(address, &block);
   tell_checker_served(cache, address, bytes, stream);
+  if (follows_uses()) block_begins(address);
   if (stream != nullptr) {
     std::uint64_t const now = cache.ordered_bytes.fetch_add(block.rounded_bytes) + block.rounded_bytes;
     raise(cache.most_ordered_bytes, now);
@@ -63,6 +66,7 @@ bool allocate_in(Cache& cache, CUdeviceptr* out, std::size_t bytes, KnownStream*
                         .stream = stream == nullptr ? 0 : reinterpret_cast<std::uint64_t>(stream->cuda.stream),
                         .generation = block.generation});
   *out = address;
+  note_use(cache);
   return true;
 }
 
@@ -120,6 +124,7 @@ CUresult free_in(Cache& cache, CUdeviceptr address, KnownStream* stream) {
     if (CUresult const against = reason_against_free(cache, address); against != CUDA_SUCCESS) return against;
   Leaving const leaving = recording() ? recorder().leave(trace::Space::Memory, address) : Leaving{};
   tell_checker_freed(cache, address, block.requested_bytes, stream);
+  if (follows_uses()) block_ends(cache, address, block.requested_bytes, stream);
   DomainId const domain = stream == nullptr ? DomainId::Shared : domain_of(*stream, cache);
   // Of two threads that free the same block, the one that is told so need not be the one that records it.
   Freed const freed = cache.allocator->free_in(address, domain);
@@ -131,6 +136,7 @@ CUresult free_in(Cache& cache, CUdeviceptr address, KnownStream* stream) {
     if (leaving.block.block_class == trace::Class::Pool) cache.ordered_bytes.fetch_sub(block.rounded_bytes);
     recorder().left(leaving, stream == nullptr ? 0 : reinterpret_cast<std::uint64_t>(stream->cuda.stream));
   }
+  note_use(cache);
   return freed == Freed::Yes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -319,34 +325,6 @@ std::uint64_t returnable_bytes(std::uint8_t device) {
     if (cache.device == device) bytes += cache.allocator->arena().returnable_bytes();
   });
   return bytes;
-}
-
-void write_statistics() {
-  if (!has_caches()) return;
-  allocator::Statistics all;
-  for_each_cache([&](Cache& cache) {
-    allocator::Statistics const s = cache.allocator->statistics();
-    all.allocations += s.allocations;
-    all.driver_calls += s.driver_calls;
-    all.events_recorded += s.events_recorded;
-    all.waits += s.waits;
-    all.waits_avoided += s.waits_avoided;
-    all.plan_hits += s.plan_hits;
-    all.plan_misses += s.plan_misses;
-    all.moved_bytes += s.moved_bytes;
-    all.reserved_bytes += s.reserved_bytes;
-  });
-  auto& names = recorder().names();
-  auto const fact = [&](const char* key, std::uint64_t value) { names.fact(key, std::to_string(value)); };
-  fact("cache.allocations", all.allocations);
-  fact("cache.driver_calls", all.driver_calls);
-  fact("cache.events_recorded", all.events_recorded);
-  fact("cache.waits", all.waits);
-  fact("cache.waits_avoided", all.waits_avoided);
-  fact("cache.plan_hits", all.plan_hits);
-  fact("cache.plan_misses", all.plan_misses);
-  fact("cache.moved_bytes", all.moved_bytes);
-  fact("cache.reserved_bytes", all.reserved_bytes);
 }
 
 }  // namespace tidemark::interpose::serve

@@ -19,6 +19,8 @@ bool allocate_ordered(CUdeviceptr* out, std::size_t bytes, const order::Stream& 
 bool free(CUdeviceptr block, CUresult* result);
 bool free_ordered(CUdeviceptr block, const order::Stream& stream, CUresult* result);
 
+// All that a cache could hold.
+inline constexpr std::uint64_t kEverything = std::uint64_t{1} << 60;
 // Somebody else found no memory: gives back what is cached. True: some was given, and asking again may help.
 bool relieve(std::uint8_t device, std::uint64_t wanted_bytes);
 // Everything cached that can be given back; the bytes.
@@ -46,7 +48,5 @@ std::uint64_t mapped_bytes(std::uint8_t device);
 std::uint64_t returnable_bytes(std::uint8_t device);
 // An error of the device's that no context survives, in either library's numbers.
 bool is_sticky(CUresult result);
-// Facts about the caches, for the trace.
-void write_statistics();
 
 }  // namespace tidemark::interpose::serve

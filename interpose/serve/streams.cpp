@@ -16,6 +16,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/serve/cache.h"
 #include "interpose/serve/captures.h"
+#include "interpose/serve/uses.h"
 
 namespace tidemark::interpose::serve {
 namespace {
@@ -90,6 +91,7 @@ KnownStream* insert(std::uint64_t key, const allocator::CudaStream& cuda) {
   }
   made->idle = false;
   made->cuda = cuda;
+  made->clock.store(KnownStream::kNoClock, std::memory_order_relaxed);
   for (auto& domain : made->domains) domain.store(DomainId::Shared, std::memory_order_relaxed);
   // Last: a thread that remembers it from an earlier stream of the same name may find it by that.
   made->key.store(key, std::memory_order_release);
@@ -243,12 +245,26 @@ CUresult wait_for_work_of(Cache& cache) {
   return result;
 }
 
+namespace {
+
+// A capture's work does not run now, and its events order nothing: while there is one, everything counts as ordered.
+void follow_uses(const order::Submission& work) {
+  if (capturing()) return host_waits_for(0);
+  bool const destroys = work.entry.work == Work::Stream && is_destruction(work.entry);
+  if (work.entry.work == Work::Context || destroys) return;
+  follow(work, work.stream.kind == order::Stream::Kind::None ? nullptr : known_stream(work.stream));
+}
+
+}  // namespace
+
 void on_work(const order::Submission& work) {
   if (!has_caches()) {
     if (work.entry.work == Work::Context) leave_here();
     return;
   }
   confirm_submission();
+  if (follows_uses()) [[unlikely]]
+    follow_uses(work);
   switch (work.entry.work) {
     case Work::Context: return leave_here();
     case Work::Event:
@@ -269,6 +285,7 @@ void forget_stream(std::uint64_t handle) {
   capture_loses(handle);
   KnownStream* const stream = take_out(handle);
   if (stream == nullptr) return;
+  if (follows_uses()) forget_uses_of(*stream);
   for_each_cache([&](Cache& cache) {
     DomainId const domain = stream->domains[cache.number].load(std::memory_order_acquire);
     if (domain != DomainId::Shared) cache.allocator->remove_stream(domain);
@@ -288,6 +305,7 @@ void forget_streams_of(std::uint64_t context) {
     }
     KnownStream* const stream = key == 0 ? nullptr : take_out(key);
     if (stream == nullptr) return;
+    if (follows_uses()) forget_uses_of(*stream);
     for_each_cache([&](Cache& cache) {
       DomainId const domain = stream->domains[cache.number].load(std::memory_order_acquire);
       if (domain != DomainId::Shared) cache.allocator->stream_is_gone(domain);

@@ -25,6 +25,8 @@ struct KnownStream {
   allocator::CudaStream cuda;
   std::array<std::atomic<allocator::DomainId>, kMostCaches> domains{};  // Shared: not known there yet
   KnownStream* next = nullptr;                                          // while it is idle
+  static constexpr int kNoClock = -2;
+  std::atomic<int> clock{kNoClock};  // its number where uses are followed (uses.h)
   bool idle = false;
 };
 

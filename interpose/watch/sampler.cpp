@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/watch/sampler.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -23,19 +18,10 @@
 namespace tidemark::interpose {
 namespace {
 
-constexpr long kPeriodNs = 100'000'000;
+constexpr std::uint64_t kPeriodNs = 100'000'000;
 
 constinit std::atomic<bool> begun{false}, has_nvml{false};
-constinit std::atomic<std::uint32_t> stopping{0}, stopped{0};
-
-void wait_for(std::atomic<std::uint32_t>& word, long ns) {
-  timespec const timeout{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-  if (word.load(std::memory_order_acquire) == 0) syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
-}
-void announce(std::atomic<std::uint32_t>& word) {
-  word.store(1, std::memory_order_release);
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+constinit Notice stopping, stopped;
 
 struct Seen {
   std::uint64_t used_bytes = 0, process_bytes = 0;
@@ -73,12 +59,12 @@ void sample() {
 }
 
 void run() {
-  while (stopping.load(std::memory_order_acquire) == 0 && recording() && !program_has_left()) {
+  while (!stopping.is_given() && recording() && !program_has_left()) {
     if (has_nvml.load(std::memory_order_relaxed)) shield([] { sample(); });
-    wait_for(stopping, kPeriodNs);
+    stopping.wait_for(kPeriodNs);
   }
   if (program_has_left()) serve::end_searches();
-  announce(stopped);
+  stopped.give();
 }
 
 }  // namespace
@@ -90,16 +76,16 @@ void start_sampler() {
   bool const open = nvml().open();
   recorder().names().fact("nvml", nvml().why());
   // Where plans may be searched for, somebody has to see that the program has left.
-  if (!open && !serve::serving()) return announce(stopped);
+  if (!open && !serve::serving()) return stopped.give();
   has_nvml.store(open, std::memory_order_relaxed);
   if (open) sample();
-  if (!start_watcher(run)) announce(stopped);
+  if (!start_watcher(run)) stopped.give();
 }
 
 void stop_sampler() {
   if (!begun.load() || !recording()) return;
-  announce(stopping);
-  wait_for(stopped, kPeriodNs);
+  stopping.give();
+  stopped.wait_for(kPeriodNs);
 }
 
 }  // namespace tidemark::interpose

@@ -2,10 +2,13 @@
 #include "interpose/watch/watcher.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -30,6 +33,17 @@ void* run(void* body) {
 }
 
 }  // namespace
+
+void Notice::give() {
+  word_.store(1, std::memory_order_release);
+  syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void Notice::wait_for(std::uint64_t ns) {
+  timespec const timeout{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
+                         .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
+  if (!is_given()) syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
+}
 
 bool start_watcher(void (*body)()) {
   // The new thread inherits the mask.

@@ -64,7 +64,8 @@ void* Device::allocate(std::size_t size_bytes) {
   if (error != cudaSuccess) {
     std::fprintf(stderr, "error: %s for %s while %s are live\n", cudaGetErrorName(error),
                  format_bytes({size_bytes}).c_str(), format_bytes({account_.live_bytes}).c_str());
-    std::fprintf(stderr, "hint: a smaller --batch, or --accumulate, --checkpoint sqrt, --precision bf16\n");
+    std::fprintf(stderr,
+                 "hint: a smaller --batch, or --accumulate, --selective, --checkpoint optimal, --precision bf16\n");
     std::exit(1);
   }
   account_.live_bytes += round_up(size_bytes, kRounding);

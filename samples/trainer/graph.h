@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "kernels/launch.h"
 
 namespace tidemark::trainer {
@@ -47,6 +48,7 @@ struct Parameter {
   std::string layer;  // the layer it belongs to
   std::string name;   // "weight", "bias", ...
   std::size_t elements = 0;
+  std::size_t rows = 1;  // of a matrix; a vector is one row
   Start start = Start::Constant;
   float scale = 0;
   // Multiplied as a matrix, or looked up: with 16-bit activations it has a working copy in their type.
@@ -85,6 +87,7 @@ enum class Op : std::uint8_t {
   Lstm,
   Gru,
   LastMoment,
+  ChunkedCrossEntropy,  // a linear layer and cross-entropy over what it makes, some rows at a time
 };
 
 // What the node's op needs to know beside shapes; each op reads its own.
@@ -92,7 +95,9 @@ struct Attributes {
   std::size_t size = 1, stride = 1, pad = 0;  // of a window
   std::size_t heads = 1, groups = 1;
   bool causal = false;
-  float rate = 0;  // of dropout
+  bool efficient = false;                  // attention that keeps no probabilities
+  std::size_t classes = 0, row_chunk = 0;  // of chunked cross-entropy
+  float rate = 0;                          // of dropout
 };
 
 inline constexpr std::size_t kMaxInputs = 2;
@@ -130,5 +135,10 @@ struct Graph {
   std::size_t units = 0;
   std::size_t parameter_elements() const;
 };
+
+// Tricks that change ops, not the plan. The model stays the same function.
+void use_efficient_attention(Graph& graph);
+// The last linear layer and the cross-entropy behind it become one op, which makes `rows` rows of logits at a time.
+Result<void> fuse_cross_entropy(Graph& graph, std::size_t rows);
 
 }  // namespace tidemark::trainer

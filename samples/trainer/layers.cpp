@@ -73,6 +73,7 @@ void GraphMaker::parameter(const NewParameter& p) {
   graph_.parameters.push_back({.layer = graph_.nodes.back().layer,
                                .name = p.name,
                                .elements = p.elements,
+                               .rows = p.rows,
                                .start = p.start,
                                .scale = p.scale,
                                .matrix = p.matrix});
@@ -116,6 +117,7 @@ Result<ValueId> GraphMaker::linear(const LayerRow& row, const Shape& in) {
   }
   parameter({.name = "weight",
              .elements = out * width,
+             .rows = out,
              .start = Start::Normal,
              .scale = real(row, "init", he(width)),
              .matrix = true});
@@ -131,7 +133,12 @@ Result<ValueId> GraphMaker::convolution(const LayerRow& row, const Shape& in) {
   if (out == 0 || !height || !width) return wrong(row, "its window does not fit pictures of " + in.text());
   ValueId const made = node(row, Op::Convolution, picture_of(out, *height, *width), a);
   std::size_t const window = in.size[0] * a.size * a.size;
-  parameter({.name = "weight", .elements = out * window, .start = Start::Normal, .scale = he(window), .matrix = true});
+  parameter({.name = "weight",
+             .elements = out * window,
+             .rows = out,
+             .start = Start::Normal,
+             .scale = he(window),
+             .matrix = true});
   if (number(row, "bias", 1) != 0) parameter({.name = "bias", .elements = out});
   return made;
 }
@@ -189,11 +196,16 @@ Result<ValueId> GraphMaker::sequence(const LayerRow& row, const Shape& in) {
     ValueId const made = node(row, Op::Embed, series_of(in.size[0], width));
     parameter({.name = "words",
                .elements = graph_.data.classes * width,
+               .rows = graph_.data.classes,
                .start = Start::Normal,
                .scale = 0.02f,
                .matrix = true});
-    parameter(
-        {.name = "positions", .elements = in.size[0] * width, .start = Start::Normal, .scale = 0.02f, .matrix = true});
+    parameter({.name = "positions",
+               .elements = in.size[0] * width,
+               .rows = in.size[0],
+               .start = Start::Normal,
+               .scale = 0.02f,
+               .matrix = true});
     return made;
   }
   if (in.rank != 2) return wrong(row, "needs a sequence, not " + in.text());
@@ -202,8 +214,10 @@ Result<ValueId> GraphMaker::sequence(const LayerRow& row, const Shape& in) {
   if (heads == 0 || in.size[1] % (3 * heads) != 0)
     return wrong(row, std::to_string(in.size[1]) + " channels are not query, key and value of " +
                           std::to_string(heads) + " heads");
+  float const rate = real(row, "rate", 0);
+  if (!(rate >= 0 && rate < 1)) return wrong(row, "the rate is from 0 to less than 1");
   return node(row, Op::Attention, series_of(in.size[0], in.size[1] / 3),
-              {.heads = heads, .causal = number(row, "causal", 0) != 0});
+              {.heads = heads, .causal = number(row, "causal", 0) != 0, .rate = rate});
 }
 
 Result<ValueId> GraphMaker::recurrent(const LayerRow& row, const Shape& in) {
@@ -214,7 +228,12 @@ Result<ValueId> GraphMaker::recurrent(const LayerRow& row, const Shape& in) {
   std::size_t const gates = (lstm ? 4 : 3) * width;
   float const bound = 1.0f / std::sqrt(static_cast<float>(width));
   for (auto const& [name, inputs] : {std::pair{"weight_input", in.size[1]}, std::pair{"weight_state", width}})
-    parameter({.name = name, .elements = gates * inputs, .start = Start::Uniform, .scale = bound, .matrix = true});
+    parameter({.name = name,
+               .elements = gates * inputs,
+               .rows = gates,
+               .start = Start::Uniform,
+               .scale = bound,
+               .matrix = true});
   for (const char* const name : {"bias_input", "bias_state"})
     parameter({.name = name, .elements = gates, .start = Start::Uniform, .scale = bound});
   return made;

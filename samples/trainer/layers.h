@@ -35,6 +35,7 @@ class GraphMaker {
   struct NewParameter {
     const char* name;
     std::size_t elements = 0;
+    std::size_t rows = 1;
     Start start = Start::Constant;
     float scale = 0;
     bool matrix = false;

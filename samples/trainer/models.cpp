@@ -144,6 +144,7 @@ data series $seq $features classes=$classes
 ?cell=lstm rnn lstm x$layers out=$width
 ?cell=gru  rnn gru x$layers out=$width
 last  last
+drop  dropout rate=$dropout
 head  linear out=$classes
 loss cross-entropy
 )";
@@ -153,16 +154,19 @@ data text $seq classes=$words
 block layer
   ln1  layernorm
   qkv  linear out=$width*3 init=0.02
-  attn attention heads=$heads causal=1
+  attn attention heads=$heads causal=1 rate=$dropout
   proj linear out=$width init=0.02
-  add1 add <- proj in
+  drop1 dropout rate=$dropout
+  add1 add <- drop1 in
   ln2  layernorm
   fc   linear out=$width*4 init=0.02
   act  gelu
   out  linear out=$width init=0.02
-  add2 add <- out add1
+  drop2 dropout rate=$dropout
+  add2 add <- drop2 add1
 end
 embed embed width=$width
+drop  dropout rate=$dropout
 h     layer x$layers
 ln    layernorm
 head  linear out=$words tie=embed bias=0
@@ -173,7 +177,7 @@ constexpr std::string_view kBert = R"(
 data masked-text $seq classes=$words
 block layer
   qkv   linear out=$width*3 init=0.02
-  attn  attention heads=$heads
+  attn  attention heads=$heads rate=$dropout
   proj  linear out=$width init=0.02
   drop1 dropout rate=$dropout
   add1  add <- drop1 in
@@ -226,12 +230,12 @@ const std::array kRows = {
     Row{"resnet", "152", kResnet, 64, "n1=3 n2=8 n3=36 n4=3 block=bottleneck stages=4 +imagenet"},
     Row{"unet", "tiny", kUnet, 8, "height=64 width=64 channels=8 norm=bn groups=4"},
     Row{"unet", "full", kUnet, 4, "height=512 width=512 channels=64 norm=bn groups=32"},
-    Row{"lstm", "tiny", kRecurrent, 16, "cell=lstm seq=32 features=64 width=128 layers=1 classes=10"},
-    Row{"lstm", "large", kRecurrent, 64, "cell=lstm seq=256 features=512 width=1024 layers=4 classes=10"},
-    Row{"gru", "tiny", kRecurrent, 16, "cell=gru seq=32 features=64 width=128 layers=1 classes=10"},
-    Row{"gru", "large", kRecurrent, 64, "cell=gru seq=256 features=512 width=1024 layers=4 classes=10"},
-    Row{"gpt", "tiny", kGpt, 4, "seq=64 width=128 heads=4 layers=4 words=512"},
-    Row{"gpt", "124m", kGpt, 4, "seq=1024 width=768 heads=12 layers=12 words=50257"},
+    Row{"lstm", "tiny", kRecurrent, 16, "cell=lstm seq=32 features=64 width=128 layers=1 classes=10 dropout=0"},
+    Row{"lstm", "large", kRecurrent, 64, "cell=lstm seq=256 features=512 width=1024 layers=4 classes=10 dropout=0"},
+    Row{"gru", "tiny", kRecurrent, 16, "cell=gru seq=32 features=64 width=128 layers=1 classes=10 dropout=0"},
+    Row{"gru", "large", kRecurrent, 64, "cell=gru seq=256 features=512 width=1024 layers=4 classes=10 dropout=0"},
+    Row{"gpt", "tiny", kGpt, 4, "seq=64 width=128 heads=4 layers=4 words=512 dropout=0"},
+    Row{"gpt", "124m", kGpt, 4, "seq=1024 width=768 heads=12 layers=12 words=50257 dropout=0"},
     Row{"bert", "tiny", kBert, 8, "seq=64 width=128 heads=2 layers=2 words=512 dropout=0.1"},
     Row{"bert", "base", kBert, 8, "seq=512 width=768 heads=12 layers=12 words=30522 dropout=0.1"},
     Row{"bert", "large", kBert, 8, "seq=512 width=1024 heads=16 layers=24 words=30522 dropout=0.1"},

@@ -5,8 +5,8 @@
 
 namespace tidemark::trainer {
 
-const Rules& rules_of(Op op) {
-  switch (op) {
+const Rules& rules_of(const Node& node) {
+  switch (node.op) {
     case Op::Linear: return kLinearRules;
     case Op::Relu: return kReluRules;
     case Op::Gelu: return kGeluRules;
@@ -27,10 +27,11 @@ const Rules& rules_of(Op op) {
     case Op::Concat: return kConcatRules;
     case Op::Shortcut: return kShortcutRules;
     case Op::Embed: return kEmbedRules;
-    case Op::Attention: return kAttentionRules;
+    case Op::Attention: return node.attributes.efficient ? kEfficientAttentionRules : kAttentionRules;
     case Op::Lstm: return kLstmRules;
     case Op::Gru: return kGruRules;
     case Op::LastMoment: return kLastMomentRules;
+    case Op::ChunkedCrossEntropy: return kChunkedCrossEntropyRules;
   }
   return kLinearRules;
 }

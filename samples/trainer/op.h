@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "samples/trainer/device.h"
@@ -39,6 +40,7 @@ struct Call {
   float loss_scale = 1;
   bool training = true;           // or evaluation
   bool update_statistics = true;  // not when a forward pass is done again
+  bool naive_sums = false;        // --naive-fp16: the loss is summed in half
 
   std::array<void*, kMaxInputs> in{};
   void* out = nullptr;
@@ -75,7 +77,13 @@ struct Rules {
   void (*backward)(Call&) = nullptr;
 };
 
-const Rules& rules_of(Op op);
+const Rules& rules_of(const Node& node);
+
+// Operations on numbers of all samples' passes (flops.cpp).
+std::uint64_t forward_flops(const Sizing& sizing);
+std::uint64_t backward_flops(const Sizing& sizing);
+// What the efficient forms compute again in their backward pass.
+std::uint64_t repeated_flops(const Sizing& sizing);
 
 // Convolutions turn windows into matrices of at most so many bytes at a time, or one row of windows where that is more.
 inline constexpr std::size_t kWorkspaceLimit = std::size_t{4} << 20;

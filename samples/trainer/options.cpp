@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/nearest.h"
 
 namespace tidemark::trainer {
@@ -25,11 +26,14 @@ constexpr std::array kFlags = {
     Flag{"--steps", "N", "updates of the parameters (10)"},
     Flag{"--lr", "X", "learning rate"},
     Flag{"--scale-lr", "none|linear|sqrt", "the rate grows with the batch over the model's own"},
-    Flag{"--optimizer", "sgd|momentum|adam|adamw|adam8bit", "(sgd)"},
+    Flag{"--optimizer", "sgd|momentum|adam|adamw|adam8bit|adafactor", "(sgd)"},
     Flag{"--fused", "", "Adam's step in one pass, without a buffer as large as the parameters"},
     Flag{"--precision", "fp32|fp16|bf16", "what activations are stored in; parameters stay fp32 (fp32)"},
     Flag{"--loss-scale", "N|dynamic|off", "for fp16 (dynamic; off otherwise)"},
-    Flag{"--checkpoint", "none|sqrt", "compute parts of the forward pass twice instead of keeping them"},
+    Flag{"--naive-fp16", "", "fp16 without a loss scale, and the loss summed in it: to see it overflow"},
+    Flag{"--checkpoint", "none|sqrt|optimal|budget:SIZE",
+         "compute parts of the forward pass again instead of keeping them"},
+    Flag{"--selective", "", "and what cheap ops make: norms, activations, attention, pools"},
     Flag{"--accumulate", "K", "take the batch in K parts, one after the other"},
     Flag{"--reduce-chunk", "N", "sum over N samples at a time: the same bits for any --accumulate"},
     Flag{"--norm", "bn|gn", "batch or group normalisation, in resnet and unet"},
@@ -46,11 +50,15 @@ constexpr std::array kFlags = {
     Flag{"--offload", "", "what backward will read waits in host memory"},
     Flag{"--set-to-none", "", "free gradients after the step (so by default)"},
     Flag{"--zero-grads", "", "keep them, set to zero"},
+    Flag{"--attention", "plain|efficient", "keep a number per row of scores instead of the row (plain)"},
+    Flag{"--ce-chunk", "N", "make logits and their loss for N rows at a time"},
     Flag{"--seq", "N", "length of sequences"},
     Flag{"--image", "HxW", "size of pictures"},
     Flag{"--layers", "N", "of mlp, lstm, gru, gpt, bert"},
     Flag{"--width", "N", "channels: of the first convolution, or of each layer"},
+    Flag{"--dropout", "X", "rate of vgg's head, of lstm's and gru's, and of gpt and bert (the model's own; 0: none)"},
     Flag{"--seed", "N", "of parameters, data and dropout (1)"},
+    Flag{"--format", "text|json", "what to print: a line per step, or one line for machines at the end (text)"},
     Flag{"--help", "", "this text"},
 };
 
@@ -156,6 +164,15 @@ Result<bool> read_shape(const Given& given, Options& options) {
     (void)index;
     variables[variable] = given.at(flag);
   }
+  if (has(given, "--dropout")) {
+    if (!variables.contains("dropout")) return lacks("--dropout");
+    const std::string& text = given.at("--dropout");
+    char* end = nullptr;
+    float const rate = std::strtof(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !(rate >= 0 && rate < 1))
+      return wrong("--dropout is a number from 0 to less than 1, not '" + text + "'");
+    variables["dropout"] = text;
+  }
   if (has(given, "--pool-early")) {
     if (!variables.contains("pool")) return lacks("--pool-early");
     variables["pool"] = "early";
@@ -178,9 +195,12 @@ Result<bool> read_shape(const Given& given, Options& options) {
 Result<bool> read_precision(const Given& given, Options& options) {
   TIDEMARK_TRY(auto const type, choice(given, "--precision", 0));
   options.choices.type = static_cast<Type>(type);
-  bool const half = options.choices.type == Type::F16;
+  bool const half = options.choices.type == Type::F16, naive = has(given, "--naive-fp16");
   auto const scale = given.find("--loss-scale");
-  std::string const text = scale != given.end() ? scale->second : half ? "dynamic" : "off";
+  if (naive && !half) return wrong("--naive-fp16 is about --precision fp16");
+  if (naive && scale != given.end()) return wrong("--naive-fp16 has no loss scale: it excludes --loss-scale");
+  options.choices.naive_sums = naive;
+  std::string const text = scale != given.end() ? scale->second : half && !naive ? "dynamic" : "off";
   if (text == "dynamic") {
     options.dynamic_scale = true;
     options.settings.loss_scale = 65536;
@@ -207,6 +227,25 @@ Result<bool> read_learning(const Given& given, Options& options) {
   return true;
 }
 
+Result<bool> read_checkpoint(const Given& given, Choices& choices) {
+  choices.selective = has(given, "--selective");
+  auto const at = given.find("--checkpoint");
+  if (at == given.end()) return true;
+  constexpr std::string_view kBudget = "budget:";
+  if (at->second.starts_with(kBudget)) {
+    auto const size = parse_bytes(std::string_view(at->second).substr(kBudget.size()));
+    if (!size || size->n == 0)
+      return wrong("--checkpoint " + at->second + ": a size is written 6GiB, 512MiB or in bytes");
+    choices.checkpoint = Checkpoint::Budget;
+    choices.budget_bytes = size->n;
+    return true;
+  }
+  if (at->second == "budget") return wrong("--checkpoint budget needs a size: budget:6GiB");
+  TIDEMARK_TRY(auto const index, choice(given, "--checkpoint", 0));
+  choices.checkpoint = static_cast<Checkpoint>(index);
+  return true;
+}
+
 Result<bool> check_together(const Given& given, const Options& options) {
   const Choices& c = options.choices;
   if (c.batch % c.accumulate != 0)
@@ -226,12 +265,22 @@ Result<bool> check_together(const Given& given, const Options& options) {
   if (c.step_in_backward && c.zero_gradients)
     return wrong("--step-in-backward frees gradients at once: it excludes --zero-grads");
   if (c.fused && !is_in_passes(c.optimizer, false)) return wrong("--fused is about --optimizer adam and adamw");
+  if (options.efficient_attention && options.model.model != "gpt" && options.model.model != "bert")
+    return wrong("--attention efficient does not apply to the model " + std::string(options.model.model));
   for (std::string_view const flag : {"--no-grad", "--eval-batch"})
     if (has(given, flag) && !options.evaluate) return wrong(std::string(flag) + " needs --eval");
   return true;
 }
 
 }  // namespace
+
+Result<Graph> make_graph(const Options& options) {
+  TIDEMARK_TRY(Graph graph, read_model(options.model.text, options.model.variables));
+  if (options.efficient_attention) use_efficient_attention(graph);
+  if (options.loss_rows > 0)
+    if (auto const fused = fuse_cross_entropy(graph, options.loss_rows); !fused) return fused.error();
+  return graph;
+}
 
 Result<Options> read_options(const std::vector<std::string>& arguments) {
   TIDEMARK_TRY(Given const given, split(arguments));
@@ -251,8 +300,12 @@ Result<Options> read_options(const std::vector<std::string>& arguments) {
   TIDEMARK_TRY(options.settings.seed, count(given, "--seed", 1));
   TIDEMARK_TRY(bool const precision, read_precision(given, options));
   TIDEMARK_TRY(bool const learning, read_learning(given, options));
-  TIDEMARK_TRY(auto const checkpoint, choice(given, "--checkpoint", 0));
-  c.checkpoint = static_cast<Checkpoint>(checkpoint);
+  TIDEMARK_TRY(bool const checkpoint, read_checkpoint(given, c));
+  TIDEMARK_TRY(auto const attention, choice(given, "--attention", 0));
+  options.efficient_attention = attention == 1;
+  TIDEMARK_TRY(options.loss_rows, count(given, "--ce-chunk", 0));
+  TIDEMARK_TRY(auto const format, choice(given, "--format", 0));
+  options.json = format == 1;
   c.in_place = has(given, "--inplace");
   c.delete_early = has(given, "--del-early");
   c.keep_loss = has(given, "--keep-loss");
@@ -264,7 +317,7 @@ Result<Options> read_options(const std::vector<std::string>& arguments) {
   TIDEMARK_TRY(options.evaluation.batch, count(given, "--eval-batch", c.batch));
   options.evaluation.no_grad = has(given, "--no-grad");
   TIDEMARK_TRY(bool const together, check_together(given, options));
-  (void)shape, (void)precision, (void)learning, (void)together;
+  (void)shape, (void)precision, (void)learning, (void)checkpoint, (void)together;
   return options;
 }
 

@@ -23,10 +23,15 @@ struct Options {
   bool evaluate = false;
   Evaluation evaluation;
   bool empty_cache = false;
+  bool efficient_attention = false;
+  std::size_t loss_rows = 0;  // --ce-chunk, 0: all at once
+  bool json = false;
 };
 
 // Everything is checked here, before a device is touched: what is unknown, what does not fit together.
 Result<Options> read_options(const std::vector<std::string>& arguments);
+// The model's, with the tricks that change ops.
+Result<Graph> make_graph(const Options& options);
 std::string usage();
 
 }  // namespace tidemark::trainer

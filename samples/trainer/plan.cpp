@@ -4,10 +4,10 @@
 #include <tidemark/tidemark.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/bytes.h"
 #include "kernels/optimize.h"
+#include "samples/trainer/choose.h"
 #include "samples/trainer/plan_builder.h"
 
 namespace tidemark::trainer {
@@ -15,12 +15,20 @@ namespace {
 
 constexpr std::uint64_t kRounding = 512;
 
-std::size_t states_of(Optimizer optimizer) {
+// Bytes of the two states that an optimizer keeps of a parameter; 0: it has none.
+std::array<std::size_t, 2> state_bytes(Optimizer optimizer, const Parameter& p) {
+  std::size_t const whole = p.elements * 4, small = kernels::small_state_bytes(p.elements);
   switch (optimizer) {
-    case Optimizer::Sgd: return 0;
-    case Optimizer::Momentum: return 1;
-    default: return 2;
+    case Optimizer::Sgd: return {0, 0};
+    case Optimizer::Momentum: return {whole, 0};
+    case Optimizer::Adam:
+    case Optimizer::AdamW: return {whole, whole};
+    case Optimizer::Adam8bit: return {small, small};
+    // A mean square per row and per column of a matrix; per element of a vector.
+    case Optimizer::Adafactor:
+      return p.rows == 1 ? std::array{whole, std::size_t{0}} : std::array{p.rows * 4, p.elements / p.rows * 4};
   }
+  return {0, 0};
 }
 
 }  // namespace
@@ -41,10 +49,9 @@ Fixed lay_out(const Graph& graph, const Choices& choices) {
     if (choices.type != Type::F32 && p.matrix)
       of.copy = add(p.layer, p.elements * kernels::type_bytes(choices.type), TIDEMARK_PARAMETER, p.name + " copy");
     if (choices.zero_gradients) of.gradient = add(p.layer, bytes, TIDEMARK_GRADIENT, p.name);
-    for (std::size_t i = 0; i < states_of(choices.optimizer); ++i)
-      of.state[i] =
-          add(p.layer, choices.optimizer == Optimizer::Adam8bit ? kernels::small_state_bytes(p.elements) : bytes,
-              TIDEMARK_OPTIMIZER, p.name);
+    std::array const states = state_bytes(choices.optimizer, p);
+    for (std::size_t i = 0; i < states.size(); ++i)
+      if (states[i] > 0) of.state[i] = add(p.layer, states[i], TIDEMARK_OPTIMIZER, p.name);
     fixed.parameters.push_back(of);
   }
   for (const Statistic& s : graph.statistics)
@@ -53,30 +60,13 @@ Fixed lay_out(const Graph& graph, const Choices& choices) {
   return fixed;
 }
 
-std::vector<NodeRange> segments_of(const Graph& graph, Checkpoint checkpoint) {
-  std::size_t const nodes = graph.nodes.size();
-  if (checkpoint == Checkpoint::None) return {{0, nodes}};
-  auto const k = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(graph.units))));
-  std::size_t const per_segment = (graph.units + k - 1) / k;
-  std::vector<NodeRange> segments;
-  for (std::size_t n = 0; n < nodes; ++n) {
-    if (n == 0 || graph.nodes[n].unit / per_segment != graph.nodes[n - 1].unit / per_segment)
-      segments.push_back({n, n});
-    segments.back().last = n + 1;
-  }
-  return segments;
-}
-
-Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choices) {
-  std::vector<NodeRange> const segments = segments_of(graph, choices.checkpoint);
+Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choices, const Schedule& schedule) {
   PlanBuilder builder(graph, fixed, choices, choices.batch / choices.accumulate);
   if (choices.zero_gradients) builder.clear_gradients();
   for (std::size_t part = 0; part < choices.accumulate; ++part) {
     builder.set_phase(Phase::Forward);
     builder.begin_part(part, part == 0);
-    builder.forward(segments, true);
-    builder.set_phase(Phase::Backward);
-    builder.backward(segments);
+    builder.run(schedule);
   }
   builder.set_phase(Phase::Optimizer);
   builder.optimize();
@@ -85,6 +75,10 @@ Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choice
   plan.parts = choices.accumulate;
   if (choices.offload) offload_activations(plan);
   return plan;
+}
+
+Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choices) {
+  return plan_training(graph, fixed, choices, choose_schedule(graph, fixed, choices).value());
 }
 
 Plan plan_evaluation(const Graph& graph, const Fixed& fixed, const Choices& choices, const Evaluation& evaluation) {
@@ -97,8 +91,7 @@ Plan plan_evaluation(const Graph& graph, const Fixed& fixed, const Choices& choi
   PlanBuilder builder(graph, fixed, plain, evaluation.batch);
   builder.set_phase(Phase::Eval);
   builder.begin_part(0, false);
-  builder.forward(segments_of(graph, Checkpoint::None), !evaluation.no_grad);
-  builder.drop_kept(choices.keep_loss);
+  builder.run(evaluation_schedule(graph, !evaluation.no_grad));
   return std::move(builder).finish();
 }
 

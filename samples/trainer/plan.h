@@ -20,16 +20,18 @@
 
 #include "samples/trainer/graph.h"
 #include "samples/trainer/op.h"
+#include "samples/trainer/schedule.h"
 
 namespace tidemark::trainer {
 
-enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW, Adam8bit };
+enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW, Adam8bit, Adafactor };
 // Whether its step is taken in passes with a buffer between them.
 constexpr bool is_in_passes(Optimizer optimizer, bool fused) {
   return (optimizer == Optimizer::Adam || optimizer == Optimizer::AdamW) && !fused;
 }
-// Which parts are computed twice instead of kept.
-enum class Checkpoint : std::uint8_t { None, Sqrt };
+// Which parts are computed again instead of kept: none; sqrt(N) segments twice; the least peak for no more
+// recomputation than that; the least recomputation for a peak within a budget (choose.h).
+enum class Checkpoint : std::uint8_t { None, Sqrt, Optimal, Budget };
 
 struct Choices {
   std::size_t batch = 1;       // samples of a step
@@ -39,6 +41,8 @@ struct Choices {
   Optimizer optimizer = Optimizer::Sgd;
   bool fused = false;  // Adam's step in one pass, without a buffer
   Checkpoint checkpoint = Checkpoint::None;
+  std::uint64_t budget_bytes = 0;  // of Checkpoint::Budget: for the peak of live bytes
+  bool selective = false;          // what cheap ops make is computed again instead of kept
   bool in_place = false;
   bool delete_early = false;    // variables of the loop end with their last use
   bool keep_loss = false;       // each step's loss is never freed
@@ -46,6 +50,7 @@ struct Choices {
   bool step_in_backward = false;
   bool offload = false;       // what backward will read waits in host memory
   bool check_finite = false;  // a step whose gradients overflowed is skipped
+  bool naive_sums = false;    // --naive-fp16: the loss is summed in half
 };
 
 // What memory is for, in tidemark's words (TIDEMARK_PARAMETER, ...).
@@ -83,7 +88,7 @@ enum class Do : std::uint8_t {
   Add,          // buffer = other + index (a buffer), count elements
   AddGradient,  // the same of parameters' gradients, which are float
   Clear,        // buffer
-  Step,         // parameter; buffer: its gradient
+  Step,         // parameter; buffer: its gradient; other: scratch, where the optimizer needs some
   StepMoments,  // Adam's three passes; other: the denominator
   StepDivisor,
   StepApply,
@@ -131,9 +136,13 @@ struct Plan {
   std::size_t samples = 0;  // of a part
   std::size_t parts = 1;
   std::size_t recomputed = 0;  // forward ops done once more
+  // Operations on numbers, over all parts.
+  std::uint64_t forward_flops = 0, backward_flops = 0, recomputed_flops = 0;
 };
 
 // Graph and choices must outlive nothing: the plan holds no reference to them.
+Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choices, const Schedule& schedule);
+// With the schedule of choose_schedule(), which must have one for the choices: always, but for a budget.
 Plan plan_training(const Graph& graph, const Fixed& fixed, const Choices& choices);
 // One forward pass over `batch` samples with running statistics. Without no_grad everything is kept as if for a
 // backward pass, until the loss has been read.

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 
 // Places in the list of instructions.
-struct Readings {
+struct Touched {
   std::size_t last_forward = kNever, first_backward = kNever;
   bool held = false;  // by a variable, or for ever
 };
@@ -38,13 +38,13 @@ void each_buffer(const Plan& plan, const Instruction& i, F f) {
   }
 }
 
-std::vector<Readings> readings_of(const Plan& plan) {
-  std::vector<Readings> readings(plan.buffers.size());
+std::vector<Touched> readings_of(const Plan& plan) {
+  std::vector<Touched> readings(plan.buffers.size());
   for (std::size_t at = 0; at < plan.instructions.size(); ++at) {
     const Instruction& i = plan.instructions[at];
     if (i.what == Do::Hold || i.what == Do::Leak) readings[i.buffer].held = true;
     each_buffer(plan, i, [&](BufferId id) {
-      Readings& r = readings[id];
+      Touched& r = readings[id];
       if (i.phase == Phase::Forward) r.last_forward = at;
       if (i.phase == Phase::Backward && r.first_backward == kNever) r.first_backward = at;
     });
@@ -53,7 +53,7 @@ std::vector<Readings> readings_of(const Plan& plan) {
 }
 
 // The loss is read where the backward pass begins: what only the two have between them would go and come at once.
-bool is_worth_it(const Plan& plan, BufferId id, const Readings& r) {
+bool is_worth_it(const Plan& plan, BufferId id, const Touched& r) {
   const Buffer& buffer = plan.buffers[id];
   if (buffer.kind != TIDEMARK_ACTIVATION && buffer.kind != TIDEMARK_INPUT) return false;
   if (buffer.size_bytes < kOffloadBytes || r.held || r.last_forward == kNever || r.first_backward == kNever)
@@ -66,7 +66,7 @@ bool is_worth_it(const Plan& plan, BufferId id, const Readings& r) {
 }  // namespace
 
 void offload_activations(Plan& plan) {
-  std::vector<Readings> const readings = readings_of(plan);
+  std::vector<Touched> const readings = readings_of(plan);
   std::vector<std::vector<BufferId>> leave(plan.instructions.size()), come(plan.instructions.size());
   for (BufferId id = static_cast<BufferId>(plan.fixed_buffers); id < plan.buffers.size(); ++id) {
     if (!is_worth_it(plan, id, readings[id])) continue;

@@ -196,7 +196,8 @@ void Session::call(const Moment& moment, const Instruction& i) {
       .seed = settings_.seed,
       .loss_scale = settings_.loss_scale,
       .training = moment.training,
-      .update_statistics = !binding.again};
+      .update_statistics = !binding.again,
+      .naive_sums = choices_.naive_sums};
   auto const at = [&](BufferId id) { return id == kNoBuffer ? nullptr : addresses_[id]; };
   for (std::size_t k = 0; k < kMaxInputs; ++k) call.in[k] = at(binding.in[k]), call.din[k] = at(binding.din[k]);
   for (std::size_t k = 0; k < kMaxExtras; ++k) call.extra[k] = at(binding.extra[k]);
@@ -212,7 +213,7 @@ void Session::call(const Moment& moment, const Instruction& i) {
   }
   for (std::size_t k = 0; k < node.statistics.size(); ++k)
     call.statistic[k] = static_cast<float*>(at(fixed_.statistics[node.statistics[k]]));
-  const Rules& rules = rules_of(node.op);
+  const Rules& rules = rules_of(node);
   if (i.what == Do::Forward)
     rules.forward(call);
   else
@@ -271,6 +272,7 @@ void Session::step(const Moment& moment, const Instruction& i) {
       if (choices_.optimizer == Optimizer::Adam8bit)
         return kernels::adam_small_step(stream, adam, weight, gradient, addresses_[of.state[0]],
                                         addresses_[of.state[1]], n);
+      if (choices_.optimizer == Optimizer::Adafactor) return adafactor(i, common, moment.step);
       return kernels::adam_step(stream, adam, weight, gradient, floats(of.state[0]), floats(of.state[1]), n);
     case Do::StepMoments:
       return kernels::adam_moments(stream, adam, weight, gradient, floats(of.state[0]), floats(of.state[1]), n);
@@ -279,6 +281,22 @@ void Session::step(const Moment& moment, const Instruction& i) {
     case Do::Narrow: return kernels::narrow_from_float(stream, choices_.type, weight, addresses_[of.copy], n);
     default: return;
   }
+}
+
+void Session::adafactor(const Instruction& i, const kernels::Step& common, std::uint64_t step) {
+  const Fixed::OfParameter& of = fixed_.parameters[i.index];
+  const Parameter& parameter = graph_.parameters[i.index];
+  auto const floats = [&](BufferId id) { return static_cast<float*>(addresses_[id]); };
+  bool const is_vector = parameter.rows == 1;
+  kernels::adafactor_step(device_.stream(),
+                          {.step = common,
+                           .keep = 1.0f - std::pow(static_cast<float>(step), -0.8f),
+                           .rows = parameter.rows,
+                           .columns = parameter.elements / parameter.rows},
+                          floats(of.value), floats(i.buffer),
+                          {.rows = is_vector ? nullptr : floats(of.state[0]),
+                           .columns = floats(of.state[is_vector ? 0 : 1]),
+                           .scratch = floats(i.other)});
 }
 
 }  // namespace tidemark::trainer

@@ -11,6 +11,10 @@
 #include "samples/trainer/graph.h"
 #include "samples/trainer/plan.h"
 
+namespace tidemark::kernels {
+struct Step;
+}
+
 namespace tidemark::trainer {
 
 struct Settings {
@@ -60,6 +64,7 @@ class Session {
   void call(const Moment& moment, const Instruction& instruction);
   void draw(const Moment& moment, const Instruction& instruction);
   void step(const Moment& moment, const Instruction& instruction);
+  void adafactor(const Instruction& instruction, const kernels::Step& common, std::uint64_t step);
   void allocate(const Plan& plan, BufferId buffer);
   void mark(const Plan& plan, const Instruction& instruction);
   void unmark();

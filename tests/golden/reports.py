@@ -25,6 +25,8 @@ CASES = {
     "unmarked.txt": ["unmarked.tide"],
     "oom.txt": ["oom.tide"],
     "oom.json": ["oom.tide", "--format", "json", "--top", "1"],
+    "served.txt": ["served.tide"],
+    "served.json": ["served.tide", "--format", "json", "--top", "2"],
     "framework.txt": ["framework.tide"],
     "ringed.txt": ["ringed.tide"],
     "ringed.json": ["ringed.tide", "--format", "json", "--top", "2"],

@@ -250,5 +250,16 @@ FakeUpstream::Status FakeUpstream::wait_in_stream(StreamHandle /*stream*/, Event
 FakeUpstream::Status FakeUpstream::synchronize() {
   return Status::Ok;
 }
+FakeUpstream::Status FakeUpstream::make_stream(StreamHandle* stream) {
+  Guard const guard(mutex_);
+  *stream = StreamHandle{next_handle_++};
+  return Status::Ok;
+}
+FakeUpstream::Status FakeUpstream::fill(const allocator::Fill& fill, StreamHandle /*stream*/) {
+  Guard const guard(mutex_);
+  if (!accessible(fill.address, fill.bytes)) violation("fill: memory that is not there");
+  if (fill.bytes % sizeof fill.word != 0) violation("fill: a part of a word");
+  return counted(Call::Fill);
+}
 
 }  // namespace tidemark::tests

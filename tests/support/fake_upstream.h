@@ -14,7 +14,20 @@
 
 namespace tidemark::tests {
 
-enum class Call : std::uint8_t { Reserve, Create, Destroy, Map, Unmap, SetAccess, Allocate, Free, Record, Wait, Count };
+enum class Call : std::uint8_t {
+  Reserve,
+  Create,
+  Destroy,
+  Map,
+  Unmap,
+  SetAccess,
+  Allocate,
+  Free,
+  Record,
+  Wait,
+  Fill,
+  Count
+};
 
 struct FakeOptions {
   std::uint64_t capacity_bytes = 1ull << 30;
@@ -62,6 +75,8 @@ class FakeUpstream : public allocator::Upstream {
   Status wait(EventHandle event) override;
   Status wait_in_stream(StreamHandle stream, EventHandle event) override;
   Status synchronize() override;
+  Status make_stream(StreamHandle* stream) override;
+  Status fill(const allocator::Fill& fill, StreamHandle stream) override;
 
  protected:
   void violation(std::string what);  // with the lock held

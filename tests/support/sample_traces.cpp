@@ -153,6 +153,48 @@ TraceMaker oom() {
   return t;
 }
 
+// A cache of 9.87 GiB whose free memory is in pieces, and an allocation that found none.
+TraceMaker served() {
+  TraceMaker t;
+  t.header().mode = Mode::Cache;
+  t.header().exit_status = 1 << 8;
+  describe(t, R"(["./train"])", "NVIDIA GeForce RTX 2080 Ti", 11019 * kMiB);
+  std::uint32_t const encoder = t.path("encoder.3"), embedding = t.path("embedding");
+  std::uint64_t now = 1000;
+  t.phase(1, now += 1000, Phase::Forward);
+  t.step(1, now += 1000, 4);
+  t.scope(1, now += 1000, embedding);
+  t.alloc(1, now += 1000, {.address = kBase, .size_bytes = 9000 * kMiB, .generation = 1});
+  t.device_use(1, now += 1000, {.used_bytes = 9300 * kMiB, .total_bytes = 11019 * kMiB, .process_bytes = 9000 * kMiB});
+  t.cache_use(1, now += 1000,
+              {.live_bytes = 9000 * kMiB, .requested_bytes = 8999 * kMiB, .reserved_bytes = 9000 * kMiB}, {});
+  t.scope(1, now += 1000, encoder);
+  std::uint32_t const scores = t.string("scores");
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    std::uint64_t const address = kBase + (9040 + i * 360) * kMiB;
+    t.alloc(1, now += 1000, {.address = address, .size_bytes = 220 * kMiB, .generation = 1});
+    t.label(1, now += 1000, address, Kind::Activation, scores);
+  }
+  t.device_use(1, now += 1000,
+               {.used_bytes = 10407 * kMiB, .total_bytes = 11019 * kMiB, .process_bytes = 10107 * kMiB});
+  t.cache_use(1, now += 1000,
+              {.live_bytes = 9690 * kMiB,
+               .requested_bytes = 9659 * kMiB,
+               .reserved_bytes = 10107 * kMiB,
+               .largest_hole_bytes = 140 * kMiB},
+              {.plan_hits = 1800, .plan_misses = 200, .waits_avoided = 57, .given_back_bytes = 64 * kMiB});
+  t.pin(1, now += 1000,
+        {.address = kBase + 9400 * kMiB,
+         .before_bytes = 140 * kMiB,
+         .after_bytes = 140 * kMiB,
+         .given_back_bytes = 220 * kMiB,
+         .block_bytes = 220 * kMiB});
+  t.pin(1, now += 1000,
+        {.address = kBase + 4 * kMiB, .before_bytes = 2 * kMiB, .after_bytes = 0, .block_bytes = 1 * kMiB});
+  t.failure(1, now += 1000, {.error = 2, .size_bytes = 444 * kMiB, .free_bytes = 300 * kMiB});
+  return t;
+}
+
 TraceMaker framework() {
   TraceMaker t;
   describe(t, R"(["python","train.py"])", "NVIDIA A100-SXM4-80GB", 81153 * kMiB);
@@ -259,8 +301,8 @@ TraceMaker ringed() {
 }  // namespace
 
 const std::vector<Sample>& samples() {
-  static const std::vector<Sample> kSamples{
-      {"training", training}, {"unmarked", unmarked}, {"oom", oom}, {"framework", framework}, {"ringed", ringed}};
+  static const std::vector<Sample> kSamples{{"training", training}, {"unmarked", unmarked},   {"oom", oom},
+                                            {"served", served},     {"framework", framework}, {"ringed", ringed}};
   return kSamples;
 }
 

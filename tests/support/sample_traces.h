@@ -14,7 +14,8 @@ struct Sample {
 };
 
 // "training": a small network with marks, cache mode, the driver's word. "unmarked": an observed program that says
-// nothing about itself and was killed. "oom": one that ran out of memory. "framework": tensors inside segments.
+// nothing about itself and was killed. "oom": one that ran out of memory. "served": one that
+// ran out in cache mode, with what its cache says of itself. "framework": tensors inside segments.
 // "ringed": a run of days, of which the last steps are there and the rest is sums.
 const std::vector<Sample>& samples();
 

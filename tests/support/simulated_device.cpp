@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/simulated_device.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace tidemark::tests {
@@ -55,6 +56,7 @@ void SimulatedDevice::run(const Work& work) {
       if (events_[work.event].done < work.version) events_[work.event].done = work.version;
       return;
     case Kind::Wait: return;
+    case Kind::Fill: return run_fill(work);
     case Kind::Stamp:
     case Kind::Verify: break;
   }
@@ -68,6 +70,23 @@ void SimulatedDevice::run(const Work& work) {
       owners_[where] = work.owner;
     else if (owners_[where] != work.owner)
       ++corruptions_;
+  }
+}
+
+// Every place is overwritten, whoever stamped it and wherever his block began.
+void SimulatedDevice::run_fill(const Work& work) {
+  constexpr std::uint64_t kPage = 2ull << 20;
+  for (std::uint64_t at = work.address; at < work.address + work.bytes;) {
+    std::uint64_t const end = std::min(work.address + work.bytes, at / kPage * kPage + kPage);
+    auto const where = place(at);
+    if (where.first == 0) {
+      violation("a fill reaches unmapped memory");
+      return;
+    }
+    auto const stop = owners_.lower_bound({where.first, where.second + (end - at)});
+    for (auto owner = owners_.lower_bound(where); owner != stop; ++owner) owner->second = kFilled;
+    owners_[where] = kFilled;
+    at = end;
   }
 }
 
@@ -102,6 +121,12 @@ void SimulatedDevice::run_everything() {
   }
 }
 
+std::uint64_t SimulatedDevice::owner_at(std::uint64_t address) const {
+  Guard const guard(mutex_);
+  auto const found = owners_.find(place(address));
+  return found == owners_.end() ? 0 : found->second;
+}
+
 std::uint64_t SimulatedDevice::corruptions() const {
   Guard const guard(mutex_);
   return corruptions_;
@@ -132,6 +157,7 @@ FakeUpstream::Status SimulatedDevice::query(EventHandle event) {
 
 FakeUpstream::Status SimulatedDevice::wait(EventHandle event) {
   Guard const guard(mutex_);
+  if (Status const s = FakeUpstream::wait(event); s != Status::Ok) return s;
   run_until(number(event), events_[number(event)].recorded);
   return Status::Ok;
 }
@@ -147,11 +173,22 @@ FakeUpstream::Status SimulatedDevice::synchronize() {
   return Status::Ok;
 }
 
+FakeUpstream::Status SimulatedDevice::make_stream(StreamHandle* stream) {
+  *stream = make_stream();
+  return Status::Ok;
+}
+
+FakeUpstream::Status SimulatedDevice::fill(const allocator::Fill& fill, StreamHandle stream) {
+  Guard const guard(mutex_);
+  if (Status const s = FakeUpstream::fill(fill, stream); s != Status::Ok) return s;
+  submit(stream, {.kind = Kind::Fill, .address = fill.address, .bytes = fill.bytes});
+  return Status::Ok;
+}
+
 void SimulatedDevice::before_unmap(std::uint64_t address, std::uint64_t bytes) {
   for (const auto& [stream, queue] : streams_)
     for (const Work& work : queue)
-      if ((work.kind == Kind::Stamp || work.kind == Kind::Verify) && work.address < address + bytes &&
-          address < work.address + work.bytes)
+      if (work.kind <= Kind::Fill && work.address < address + bytes && address < work.address + work.bytes)
         violation("unmap: queued work uses the range");
 }
 

@@ -31,6 +31,9 @@ class SimulatedDevice : public FakeUpstream {
   void stamp(StreamHandle stream, std::uint64_t address, std::uint64_t bytes, std::uint64_t owner);
   void verify(StreamHandle stream, std::uint64_t address, std::uint64_t bytes, std::uint64_t owner);
   void run_everything();
+  // Who wrote last to the place that an address shows; 0: nobody.
+  std::uint64_t owner_at(std::uint64_t address) const;
+  static constexpr std::uint64_t kFilled = ~0ull;  // the owner of memory that was filled
   // Memory that was in other hands when its owner's work came to it.
   std::uint64_t corruptions() const;
 
@@ -40,12 +43,14 @@ class SimulatedDevice : public FakeUpstream {
   Status wait(EventHandle event) override;
   Status wait_in_stream(StreamHandle stream, EventHandle event) override;
   Status synchronize() override;
+  Status make_stream(StreamHandle* stream) override;
+  Status fill(const allocator::Fill& fill, StreamHandle stream) override;
 
  protected:
   void before_unmap(std::uint64_t address, std::uint64_t bytes) override;
 
  private:
-  enum class Kind : std::uint8_t { Stamp, Verify, Record, Wait };
+  enum class Kind : std::uint8_t { Stamp, Verify, Fill, Record, Wait };
   struct Work {
     Kind kind;
     std::uint64_t address = 0;
@@ -61,6 +66,7 @@ class SimulatedDevice : public FakeUpstream {
   };
   bool run_one(std::uint64_t stream);
   void run(const Work& work);
+  void run_fill(const Work& work);
   void run_until(std::uint64_t event, std::uint64_t version);
   void tick();
   void submit(StreamHandle stream, const Work& work);

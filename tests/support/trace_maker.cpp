@@ -124,6 +124,16 @@ void TraceMaker::device_use(std::uint32_t thread, std::uint64_t ticks, const Dev
 void TraceMaker::failure(std::uint32_t thread, std::uint64_t ticks, const Failure& failure) {
   event(thread, ticks, failure);
 }
+void TraceMaker::cache_use(std::uint32_t thread, std::uint64_t ticks, const CacheUse& use, const CacheCounts& counts) {
+  event(thread, ticks, use);
+  event(thread, ticks, counts);
+}
+void TraceMaker::pin(std::uint32_t thread, std::uint64_t ticks, const Pin& pin) {
+  event(thread, ticks, pin);
+}
+void TraceMaker::late_free(std::uint32_t thread, std::uint64_t ticks, const LateFree& free) {
+  event(thread, ticks, free);
+}
 void TraceMaker::use_stack(std::uint32_t thread, std::uint32_t stack) {
   contexts_[thread].stack = stack;
   put(chunk_of(thread, 1), Stack{.id = stack});

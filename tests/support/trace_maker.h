@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/format/cache.h"
 #include "trace/format/ring.h"
 
 namespace tidemark::trace {
@@ -41,6 +42,9 @@ class TraceMaker {
   void step(std::uint32_t thread, std::uint64_t ticks, std::uint64_t step);
   void device_use(std::uint32_t thread, std::uint64_t ticks, const DeviceUse& use);
   void failure(std::uint32_t thread, std::uint64_t ticks, const Failure& failure);
+  void cache_use(std::uint32_t thread, std::uint64_t ticks, const CacheUse& use, const CacheCounts& counts);
+  void pin(std::uint32_t thread, std::uint64_t ticks, const Pin& pin);
+  void late_free(std::uint32_t thread, std::uint64_t ticks, const LateFree& free);
   void use_stack(std::uint32_t thread, std::uint32_t stack);
   void use_device(std::uint32_t thread, std::uint8_t device);
 

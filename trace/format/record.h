@@ -52,6 +52,10 @@ enum class Tag : std::uint8_t {
   Sum = 203,
   StepSum = 204,
   Folded = 205,
+  CacheUse = 206,
+  CacheCounts = 207,
+  Pin = 208,
+  LateFree = 209,
 };
 
 inline constexpr unsigned kTimeBits = 28;

@@ -89,6 +89,40 @@ void fill(Event& e, const Kernel& r) {
   e.context.stream = e.context.stack = 0;
 }
 
+// Four numbers of a cache.
+template <class R>
+void fill_cache(Event& e, Type type, const R& r, const std::array<std::uint64_t, 4>& numbers) {
+  e.type = type;
+  e.ticks = r.time;
+  e.context.device = static_cast<std::uint8_t>(r.device);
+  e.generation = static_cast<std::uint8_t>(r.cache);
+  e.address = numbers[0];
+  e.size_bytes = numbers[1];
+  e.other = numbers[2];
+  e.start_ticks = numbers[3];
+}
+void fill(Event& e, const CacheUse& r) {
+  fill_cache(e, Type::CacheUse, r, {r.live_bytes, r.requested_bytes, r.reserved_bytes, r.largest_hole_bytes});
+}
+void fill(Event& e, const CacheCounts& r) {
+  fill_cache(e, Type::CacheCounts, r, {r.plan_hits, r.plan_misses, r.waits_avoided, r.given_back_bytes});
+}
+void fill(Event& e, const Pin& r) {
+  fill_cache(e, Type::Pin, r, {r.address, r.before_bytes, r.after_bytes, r.given_back_bytes});
+}
+
+void fill(Event& e, const LateFree& r) {
+  e.type = Type::LateFree;
+  e.ticks = r.time;
+  e.context.device = static_cast<std::uint8_t>(r.device);
+  e.source = static_cast<std::uint8_t>(r.by);
+  e.name = static_cast<std::uint32_t>(r.used_path);
+  e.address = r.address;
+  e.size_bytes = r.size_bytes;
+  e.other = r.freed_stream;
+  e.start_ticks = r.used_stream;
+}
+
 }  // namespace
 
 Event event_of(const Live& r) {
@@ -135,6 +169,10 @@ bool ChunkReader::apply(const Slot* at, unsigned slots, Event& out) {
       return true;
     case Tag::DeviceUse: return event(decode<DeviceUse>(at));
     case Tag::Failure: return event(decode<Failure>(at));
+    case Tag::CacheUse: return slots == kSlots<CacheUse> && event(decode<CacheUse>(at));
+    case Tag::CacheCounts: return slots == kSlots<CacheCounts> && event(decode<CacheCounts>(at));
+    case Tag::Pin: return slots == kSlots<Pin> && event(decode<Pin>(at));
+    case Tag::LateFree: return slots == kSlots<LateFree> && event(decode<LateFree>(at));
     case Tag::Kernel:
       event(decode<Kernel>(at));
       out.start_ticks = out.ticks;

@@ -101,7 +101,16 @@ void Ordered::find_missed(std::vector<Event>& blocks) const {
 // Whether the checkpoint says what came of it.
 bool Ordered::in_base(const Event& e) const {
   if (base_ == nullptr || e.ticks >= base_->begin_ticks) return false;
-  return e.type != Event::Type::DeviceUse && e.type != Event::Type::Failure && e.type != Event::Type::Kernel;
+  switch (e.type) {
+    case Event::Type::DeviceUse:
+    case Event::Type::Failure:
+    case Event::Type::Kernel:
+    case Event::Type::CacheUse:
+    case Event::Type::CacheCounts:
+    case Event::Type::Pin:
+    case Event::Type::LateFree: return false;
+    default: return true;
+  }
 }
 
 // A block that was freed while the checkpoint was taken may not be in it.

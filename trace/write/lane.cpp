@@ -173,6 +173,19 @@ void Lane::failure(const Failure& failure) {
   timed(failure, file_->clock().now());
 }
 
+void Lane::cache_use(const CacheUse& use, const CacheCounts& counts) {
+  std::uint64_t const now = file_->clock().now();
+  timed(use, now);
+  timed(counts, now);
+}
+void Lane::pin(const Pin& pin) {
+  timed(pin, file_->clock().now());
+}
+
+void Lane::late_free(const LateFree& free) {
+  timed(free, file_->clock().now());
+}
+
 void Lane::kernel_at(const Kernel& kernel, std::uint64_t start_ticks) {
   timed(kernel, start_ticks);
 }

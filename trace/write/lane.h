@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "trace/format/cache.h"
 #include "trace/format/ring.h"
 #include "trace/write/file.h"
 
@@ -41,6 +42,9 @@ class Lane {
   void still_live_at(const Live& block, std::uint64_t ticks);
   void device_use(const DeviceUse& use);
   void failure(const Failure& failure);
+  void cache_use(const CacheUse& use, const CacheCounts& counts);
+  void pin(const Pin& pin);
+  void late_free(const LateFree& free);
   void kernel_at(const Kernel& kernel, std::uint64_t start_ticks);
 
   // The layer open from now on. Leaving one is written only when something follows: layer after layer costs one record

@@ -2,6 +2,7 @@
 // Linear layers, activations, sums, dropout.
 #include "kernels/elementwise.h"
 #include "kernels/loss.h"
+#include "samples/trainer/ops/linear.h"
 #include "samples/trainer/ops/rules.h"
 
 namespace tidemark::trainer {
@@ -22,19 +23,9 @@ LinearShape linear_shape(const Call& call) {
 void linear_forward(Call& call) {
   LinearShape const s = linear_shape(call);
   each_chunk(call, [&](std::size_t sample, std::size_t samples) {
-    std::size_t const first = sample * s.rows_per_sample, rows = samples * s.rows_per_sample;
-    call.device.multiply({.rows = rows,
-                          .columns = s.out,
-                          .depth = s.in,
-                          .a = at(call, call.in[0], first * s.in),
-                          .b = call.weight[0],
-                          .c = at(call, call.out, first * s.out),
-                          .lda = s.in,
-                          .ldb = s.in,
-                          .ldc = s.out,
-                          .transpose_b = true,
-                          .type = call.type(),
-                          .result_type = call.type()});
+    std::size_t const first = sample * s.rows_per_sample;
+    multiply_rows(call, {samples * s.rows_per_sample, s.in, s.out}, at(call, call.in[0], first * s.in),
+                  at(call, call.out, first * s.out), call.type());
   });
   if (call.parameter[1] != nullptr)
     kernels::add_bias(call.stream(), call.type(), call.out, call.parameter[1],
@@ -45,32 +36,11 @@ void linear_backward(Call& call) {
   LinearShape const s = linear_shape(call);
   bool add = call.accumulate[0];
   each_chunk(call, [&](std::size_t sample, std::size_t samples) {
-    std::size_t const first = sample * s.rows_per_sample, rows = samples * s.rows_per_sample;
+    std::size_t const first = sample * s.rows_per_sample;
+    LinearRows const rows{samples * s.rows_per_sample, s.in, s.out};
     const void* const dy = at(call, call.dout, first * s.out);
-    if (call.din[0] != nullptr)
-      call.device.multiply({.rows = rows,
-                            .columns = s.in,
-                            .depth = s.out,
-                            .a = dy,
-                            .b = call.weight[0],
-                            .c = at(call, call.din[0], first * s.in),
-                            .lda = s.out,
-                            .ldb = s.in,
-                            .ldc = s.in,
-                            .type = call.type(),
-                            .result_type = call.type()});
-    call.device.multiply({.rows = s.out,
-                          .columns = s.in,
-                          .depth = rows,
-                          .a = dy,
-                          .b = at(call, call.in[0], first * s.in),
-                          .c = call.dparameter[0],
-                          .lda = s.out,
-                          .ldb = s.in,
-                          .ldc = s.in,
-                          .transpose_a = true,
-                          .beta = add ? 1.0f : 0.0f,
-                          .type = call.type()});
+    if (call.din[0] != nullptr) multiply_to_input(call, rows, dy, at(call, call.din[0], first * s.in));
+    multiply_to_weight(call, rows, dy, at(call, call.in[0], first * s.in), add);
     add = true;
   });
   if (call.dparameter[1] != nullptr)

@@ -30,7 +30,7 @@ void cross_entropy_forward(Call& call) {
   auto* const losses = static_cast<float*>(call.extra[1]);
   kernels::cross_entropy_forward(call.stream(), call.type(), call.in[0], static_cast<const std::int32_t*>(call.in[1]),
                                  static_cast<float*>(call.extra[0]), losses, rows);
-  kernels::total(call.stream(), losses, rows.rows, mean_over(call, rows.rows), static_cast<float*>(call.out));
+  mean_of_losses(call, losses, rows.rows);
 }
 void cross_entropy_backward(Call& call) {
   kernels::Rows const rows = target_rows(call.sizing);
@@ -50,7 +50,7 @@ void mask_loss_forward(Call& call) {
   auto* const losses = static_cast<float*>(call.extra[2]);
   kernels::mask_loss_forward(call.stream(), call.type(), call.in[0], static_cast<const std::uint8_t*>(call.in[1]),
                              static_cast<float*>(call.extra[0]), static_cast<float*>(call.extra[1]), losses, rows);
-  kernels::total(call.stream(), losses, rows.rows, mean_over(call, rows.rows), static_cast<float*>(call.out));
+  mean_of_losses(call, losses, rows.rows);
 }
 void mask_loss_backward(Call& call) {
   kernels::Rows const rows = sample_rows(call.sizing);
@@ -69,7 +69,7 @@ void projection_forward(Call& call) {
   kernels::Rows const rows = sample_rows(call.sizing);
   auto* const losses = static_cast<float*>(call.extra[0]);
   kernels::projection_forward(call.stream(), call.type(), call.in[0], losses, rows, projection_stream(call));
-  kernels::total(call.stream(), losses, rows.rows, mean_over(call, rows.rows), static_cast<float*>(call.out));
+  mean_of_losses(call, losses, rows.rows);
 }
 void projection_backward(Call& call) {
   kernels::Rows const rows = sample_rows(call.sizing);
@@ -78,6 +78,12 @@ void projection_backward(Call& call) {
 }
 
 }  // namespace
+
+void mean_of_losses(Call& call, const float* losses, std::size_t rows) {
+  auto* const out = static_cast<float*>(call.out);
+  if (call.naive_sums) return kernels::total_naive(call.stream(), losses, rows, mean_over(call, rows), out);
+  kernels::total(call.stream(), losses, rows, mean_over(call, rows), out);
+}
 
 const Rules kCrossEntropyRules{.name = "cross-entropy",
                                .keeps_input = {false, true},

@@ -14,14 +14,21 @@ extern const Rules kLinearRules, kReluRules, kGeluRules, kSigmoidRules, kTanhRul
 extern const Rules kConvolutionRules;
 // image.cpp
 extern const Rules kMaxPoolRules, kMeanPoolRules, kUpsampleRules, kConcatRules, kShortcutRules;
+// chunked_loss.cpp
+extern const Rules kChunkedCrossEntropyRules;
 // loss.cpp
 extern const Rules kCrossEntropyRules, kMaskLossRules, kProjectionRules;
 // normalization.cpp
 extern const Rules kBatchNormRules, kGroupNormRules, kLayerNormRules;
 // recurrent.cpp
 extern const Rules kLstmRules, kGruRules;
+// attention_efficient.cpp
+extern const Rules kEfficientAttentionRules;
 // sequence.cpp
 extern const Rules kEmbedRules, kAttentionRules, kLastMomentRules;
+
+// The loss: what this call's rows give to the mean over the step's.
+void mean_of_losses(Call& call, const float* losses, std::size_t rows);
 
 // Purposes of random streams (kernels/philox.h): the data's are below.
 inline constexpr std::uint32_t kParameterPurpose = 1000, kNodePurpose = 1u << 20, kProjectionPurpose = 100;

@@ -2,8 +2,7 @@
 // Embeddings, attention, the last moment of a sequence.
 #include "kernels/sequence.h"
 
-#include <cmath>
-
+#include "samples/trainer/ops/heads.h"
 #include "samples/trainer/ops/rules.h"
 
 namespace tidemark::trainer {
@@ -27,21 +26,7 @@ void embed_backward(Call& call) {
                           call.dparameter[1]);
 }
 
-// The input is [time][query, key, value], each of `width` channels in `heads` parts; a head's matrix begins at its part
-// and has rows of 3 * width. Products go sample by sample, heads together.
-struct Heads {
-  std::size_t length = 0, width = 0, heads = 0, part = 0;
-  std::size_t scores() const { return heads * length * length; }  // of a sample
-};
-Heads heads_of(const Sizing& s) {
-  const Shape& out = s.output();
-  std::size_t const heads = s.node.attributes.heads;
-  return {.length = out.size[0], .width = out.size[1], .heads = heads, .part = out.size[1] / heads};
-}
-float score_scale(const Heads& h) {
-  return 1.0f / std::sqrt(static_cast<float>(h.part));
-}
-
+// Products go sample by sample, heads together.
 std::vector<Extra> attention_extras(const Sizing& s) {
   return {{.size_bytes = s.samples * heads_of(s).scores() * kernels::type_bytes(s.type)}};
 }
@@ -73,11 +58,17 @@ void attention_forward(Call& call) {
       call.stream(), call.type(),
       {.rows = call.samples() * h.heads * h.length, .length = h.length, .causal = call.node().attributes.causal},
       call.extra[0]);
-  for (std::size_t s = 0; s < call.samples(); ++s)
+  for (std::size_t s = 0; s < call.samples(); ++s) {
+    const void* probabilities = at(call, call.extra[0], s * h.scores());
+    if (drops_scores(call)) {
+      kernels::dropout_again(call.stream(), call.type(), dropout_of_scores(call, s), probabilities, call.workspace,
+                             h.scores());
+      probabilities = call.workspace;
+    }
     call.device.multiply({.rows = h.length,
                           .columns = h.part,
                           .depth = h.length,
-                          .a = at(call, call.extra[0], s * h.scores()),
+                          .a = probabilities,
                           .b = at(call, call.in[0], s * h.length * row + 2 * h.width),
                           .c = at(call, call.out, s * h.length * h.width),
                           .lda = h.length,
@@ -89,6 +80,12 @@ void attention_forward(Call& call) {
                           .stride_a = square,
                           .stride_b = h.part,
                           .stride_c = h.part});
+  }
+}
+
+// With dropout: one sample's probabilities that are left.
+std::size_t attention_forward_workspace(const Sizing& s) {
+  return s.node.attributes.rate > 0 ? heads_of(s).scores() * kernels::type_bytes(s.type) : 0;
 }
 
 // The gradient of all samples' scores.
@@ -102,9 +99,15 @@ void attention_backward(Call& call) {
   Product const base{.type = call.type(), .result_type = call.type(), .count = h.heads};
   for (std::size_t s = 0; s < call.samples(); ++s) {
     const void* const dout = at(call, call.dout, s * h.length * h.width);
+    void* const scores = at(call, call.workspace, s * h.scores());
+    const void* probabilities = at(call, call.extra[0], s * h.scores());
+    if (drops_scores(call)) {
+      kernels::dropout_again(call.stream(), call.type(), dropout_of_scores(call, s), probabilities, scores, h.scores());
+      probabilities = scores;
+    }
     Product to_values = base;  // dV = P' dO
     to_values.rows = to_values.depth = h.length, to_values.columns = h.part;
-    to_values.a = at(call, call.extra[0], s * h.scores()), to_values.lda = h.length, to_values.stride_a = square;
+    to_values.a = probabilities, to_values.lda = h.length, to_values.stride_a = square;
     to_values.transpose_a = true;
     to_values.b = dout, to_values.ldb = h.width, to_values.stride_b = h.part;
     to_values.c = at(call, call.din[0], s * h.length * row + 2 * h.width);
@@ -115,8 +118,10 @@ void attention_backward(Call& call) {
     to_scores.a = dout, to_scores.lda = h.width, to_scores.stride_a = h.part;
     to_scores.b = at(call, call.in[0], s * h.length * row + 2 * h.width);
     to_scores.ldb = row, to_scores.stride_b = h.part, to_scores.transpose_b = true;
-    to_scores.c = at(call, call.workspace, s * h.scores()), to_scores.ldc = h.length, to_scores.stride_c = square;
+    to_scores.c = scores, to_scores.ldc = h.length, to_scores.stride_c = square;
     call.device.multiply(to_scores);
+    if (drops_scores(call))
+      kernels::dropout_again(call.stream(), call.type(), dropout_of_scores(call, s), scores, scores, h.scores());
   }
   kernels::attention_softmax_backward(
       call.stream(), call.type(),
@@ -152,6 +157,7 @@ const Rules kEmbedRules{
 const Rules kAttentionRules{.name = "attention",
                             .keeps_input = {true, false},
                             .extras = attention_extras,
+                            .forward_workspace = attention_forward_workspace,
                             .backward_workspace = attention_workspace,
                             .forward = attention_forward,
                             .backward = attention_backward};

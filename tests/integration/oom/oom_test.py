@@ -90,6 +90,23 @@ class Oom(unittest.TestCase):
         self.assertIsNone(report["oom"])
         self.assertEqual(report["trace"]["mode"], "cache")
 
+    def test_of_served_memory_it_is_said_who_is_in_the_way(self):
+        said, report = self.run_it("pinned", "--mode", "cache", "--memory", "1GiB")
+        said = said[said.rindex("out of memory"):]
+        self.assertRegex(said, r"wanted +100\.00 MiB by cudaMalloc in wanting")
+        self.assertRegex(said, r"verdict +fragmentation: \d+\.\d+ MiB reserved but not in use")
+        self.assertRegex(said, r"cache +\d+\.\d+ MiB kept free, the largest piece 1\.50 MiB")
+        self.assertRegex(said, r"1\.50 MiB  of pinning stand between 1\.50 MiB and 1\.50 MiB that are free: without them 4\.00 MiB could serve")
+        self.assertIn("kept free, the largest piece", report["oom"]["text"])
+        fragmentation = report["fragmentation"]
+        self.assertEqual(fragmentation["largest_hole_bytes"], 3 << 19)
+        worst = fragmentation["culprits"][0]
+        self.assertEqual((worst["layer"], worst["live_bytes"], worst["given_back_bytes"]), ("pinning", 3 << 19, 4 << 20))
+        self.assertEqual((worst["before_bytes"], worst["after_bytes"]), (3 << 19, 3 << 19))
+        text = subprocess.run([TIDEMARK, "report", "run.tide"], cwd=self.folder, text=True, capture_output=True, check=True).stdout
+        self.assertRegex(text, r"Blocks that keep free memory apart .* largest free range 1\.50 MiB")
+        self.assertRegex(text, r"pinning +1\.50 MiB +1\.50 MiB +1\.50 MiB +4\.00 MiB")
+
     def test_a_block_larger_than_the_card_is_too_large(self):
         said, report = self.run_it("too-large")
         self.assertRegex(said, r"verdict +too large: one block of 1\.00 TiB")

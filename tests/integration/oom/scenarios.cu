@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: oom_scenarios shortage|fragmentation|too-large|odd-names|storm
+// usage: oom_scenarios shortage|fragmentation|pinned|too-large|odd-names|storm
 // Ways to run out of memory, each with the marks of a training program.
 #include <cuda_runtime.h>
 #include <tidemark/tidemark.h>
+#include <time.h>
 
 #include <cstdio>
 #include <cstring>
@@ -57,6 +58,22 @@ int fragmentation() {
   return say("cudaMalloc", cudaMalloc(&block, 100 * kMiB));
 }
 
+// Blocks of three quarters of a page; every second one goes, and no page is free.
+int pinned() {
+  constexpr std::size_t kBytes = 3 * kMiB / 2;
+  tidemark_push(TIDEMARK_LAYER, "pinning");
+  std::vector<void*> blocks;
+  for (void* block = nullptr; cudaMalloc(&block, kBytes) == cudaSuccess;) blocks.push_back(block);
+  cudaGetLastError();
+  for (std::size_t i = 0; i < blocks.size(); i += 2) cudaFree(blocks[i]);
+  tidemark_pop(TIDEMARK_LAYER);
+  tidemark_push(TIDEMARK_LAYER, "wanting");
+  const timespec second{.tv_sec = 1, .tv_nsec = 100'000'000};
+  nanosleep(&second, nullptr);  // one page is said per second
+  void* block = nullptr;
+  return say("cudaMalloc", cudaMalloc(&block, 100 * kMiB));
+}
+
 int too_large() {
   void* block = nullptr;
   return say("cudaMalloc", cudaMalloc(&block, std::size_t{1} << 40));
@@ -88,6 +105,7 @@ int main(int, char** arguments) {
   const char* const what = arguments[1];
   if (std::strcmp(what, "shortage") == 0) return shortage();
   if (std::strcmp(what, "fragmentation") == 0) return fragmentation();
+  if (std::strcmp(what, "pinned") == 0) return pinned();
   if (std::strcmp(what, "too-large") == 0) return too_large();
   if (std::strcmp(what, "odd-names") == 0) return odd_names();
   return storm();

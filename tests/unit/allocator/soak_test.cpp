@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many short lives of an allocator, each with other threads, streams, limits and schedules, over a driver that refuses
-// now and then whatever it is asked. TIDEMARK_TEST_SECONDS says for how long (default: a moment); TIDEMARK_TEST_SEED
+// now and then whatever it is asked; some with coarse sizes, a cap on what is kept, or memory that is filled when it is
+// freed. TIDEMARK_TEST_SECONDS says for how long (default: a moment); TIDEMARK_TEST_SEED
 // repeats the life that a failure names.
 #include <gtest/gtest.h>
 
@@ -51,7 +52,10 @@ class Life {
     allocator_ = Allocator::make(device_, {.limit_bytes = random_() % 3 == 0 ? capacity_bytes_ / 2 : 0,
                                            .capacity_bytes = capacity_bytes_,
                                            .stitch = random_() % 8 != 0,
-                                           .insert_waits = random_() % 4 != 0});
+                                           .insert_waits = random_() % 4 != 0,
+                                           .round_bytes = kGranuleBytes << (random_() % 3 == 0 ? random_() % 9 : 0),
+                                           .cache_cap_bytes = cap(),
+                                           .poison = random_() % 4 == 0});
     for (unsigned i = 0, n = 1 + random_() % 5; i < n; ++i) {
       StreamHandle const handle = device_.make_stream();
       streams_.push_back({handle, allocator_->add_stream(handle)});
@@ -99,6 +103,7 @@ class Life {
     constexpr Schedule kAll[] = {Schedule::Random, Schedule::Random, Schedule::Late, Schedule::Eager};
     return kAll[random_() % 4];
   }
+  std::uint64_t cap() { return random_() % 3 == 0 ? random_() % 4 * 8 * kMiB : Options::kNoCap; }
   void work(unsigned thread, std::uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<Block> mine;
@@ -168,7 +173,7 @@ class Life {
     } else if (what == 4) {
       allocator_->harvest();
     } else if (what == 5) {
-      allocator_->merge_everything();
+      random() % 2 == 0 ? allocator_->merge_everything() : void(allocator_->give_back_idle(random() % (8 * kMiB)));
     } else if (thread == 0 && what == 6 && capture_ == 0) {
       allocator_->drop_plan();
       if (random() % 2 == 0) allocator_->use_plan(plan_);

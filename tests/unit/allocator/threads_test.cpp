@@ -72,16 +72,23 @@ class Exchange {
 };
 
 struct Crowd {
-  Crowd(std::uint64_t limit_bytes, unsigned streams)
-      : allocator(Allocator::make(driver, {.limit_bytes = limit_bytes, .capacity_bytes = 1ull << 30})),
-        owners(allocator->arena().pool().base()) {
+  Crowd(std::uint64_t limit_bytes, unsigned streams, Options options = {})
+      : allocator(make(limit_bytes, options)), owners(allocator->arena().pool().base()) {
     for (unsigned i = 0; i < streams; ++i) domains.push_back(allocator->add_stream(StreamHandle{i + 1}));
   }
-  void run() {
+  std::unique_ptr<Allocator> make(std::uint64_t limit_bytes, Options options) {
+    options.limit_bytes = limit_bytes;
+    options.capacity_bytes = 1ull << 30;
+    return Allocator::make(driver, options);
+  }
+  void run_threads() {
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < kThreads; ++t) threads.emplace_back([this, t] { work(t); });
     for (std::thread& t : threads) t.join();
     for (Block block{}; exchange.take(block);) release(block, DomainId::Shared);
+  }
+  void run() {
+    run_threads();
     EXPECT_EQ(mistakes, 0u);
     EXPECT_EQ(allocator->check(), "");
     EXPECT_EQ(allocator->statistics().live_bytes, 0u);
@@ -140,6 +147,20 @@ TEST(Threads, NoBlockIsHandedOutTwiceOnAStreamEach) {
 }
 TEST(Threads, NoBlockIsHandedOutTwiceWhereMemoryIsShort) {
   Crowd(64 << 20, 3).run();
+}
+
+TEST(Threads, NoBlockIsHandedOutTwiceWithEveryOptionOn) {
+  for (unsigned const streams : {0u, 1u, kThreads})
+    Crowd(0, streams, {.round_bytes = 4096, .cache_cap_bytes = 16 << 20, .poison = true}).run();
+}
+TEST(Threads, ACapHoldsWhenAllAreDone) {
+  Crowd crowd(0, 3, {.cache_cap_bytes = 8 << 20});
+  crowd.run_threads();
+  EXPECT_EQ(crowd.mistakes, 0u);
+  std::uint64_t address = 0;
+  ASSERT_EQ(crowd.allocator->allocate({.bytes = 3 << 20}, &address), Status::Ok);
+  crowd.allocator->free(address);
+  EXPECT_LE(crowd.allocator->statistics().cached_bytes, 8u << 20);
 }
 
 TEST(Threads, OnlyOneOfTwoFreesOfTheSameBlockWins) {

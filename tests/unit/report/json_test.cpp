@@ -179,9 +179,9 @@ TEST(JsonReport, SeveralTracesAreAListWithTheHighestNamed) {
     all.back().source.path = s.name;
   }
   json const r = json::parse(json_overview(all, {}));
-  EXPECT_EQ(r["processes"], 5);
-  EXPECT_EQ(r["traces"].size(), 5u);
-  EXPECT_EQ(r["highest"], "oom");
+  EXPECT_EQ(r["processes"], 6);
+  EXPECT_EQ(r["traces"].size(), 6u);
+  EXPECT_EQ(r["highest"], "served");
 }
 
 }  // namespace

@@ -3,20 +3,11 @@
 // byte by byte with a plain training's.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
+#include "samples/trainer/choose.h"
 #include "tests/unit/trainer/fixture.h"
 
 namespace tidemark::trainer {
 namespace {
-
-bool same_bits(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].size() != b[i].size() || std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)
-      return false;
-  return true;
-}
 
 void expect_same(const Outcome& a, const Outcome& b) {
   EXPECT_TRUE(same_bits(a.gradients, b.gradients));
@@ -37,7 +28,7 @@ const Net kNets[] = {
     {"unet", {{"height", "16"}, {"width", "16"}, {"channels", "4"}, {"groups", "2"}}, 4},
     {"lstm", {{"seq", "5"}, {"features", "6"}, {"width", "8"}, {"layers", "3"}}, 4},
     {"gru", {{"seq", "5"}, {"features", "6"}, {"width", "8"}, {"layers", "3"}}, 4},
-    {"gpt", {{"seq", "6"}, {"width", "16"}, {"heads", "2"}, {"words", "11"}}, 4},
+    {"gpt", {{"seq", "6"}, {"width", "16"}, {"heads", "2"}, {"words", "11"}, {"dropout", "0.1"}}, 4},
     {"bert", {{"seq", "6"}, {"width", "16"}, {"heads", "2"}, {"words", "11"}, {"layers", "3"}}, 4},
 };
 
@@ -77,11 +68,33 @@ TEST_P(Exactness, SameBitsWithEachTrick) {
   EXPECT_LE(with([](Choices& c) { c.step_in_backward = true; }), baseline.peak_bytes);
   EXPECT_GE(with([](Choices& c) { c.keep_loss = true; }), baseline.peak_bytes);
   EXPECT_LE(with([](Choices& c) { c.offload = true; }), baseline.peak_bytes);
+  EXPECT_LE(with([](Choices& c) { c.checkpoint = Checkpoint::Optimal; }), baseline.peak_bytes);
+  EXPECT_LE(with([](Choices& c) { c.selective = true; }), baseline.peak_bytes);
   with([](Choices& c) {
     c.offload = true;
     c.checkpoint = Checkpoint::Sqrt;
     c.in_place = c.delete_early = c.step_in_backward = true;
   });
+  with([](Choices& c) {
+    c.checkpoint = Checkpoint::Optimal;
+    c.selective = c.in_place = c.delete_early = c.step_in_backward = true;
+  });
+  with([](Choices& c) {
+    c.checkpoint = Checkpoint::Sqrt;
+    c.selective = c.offload = c.in_place = true;
+  });
+  // The least there is: stages run again and again, running statistics move once.
+  Choices tight = plain();
+  tight.checkpoint = Checkpoint::Budget;
+  tight.budget_bytes = 1;
+  auto const refused = choose_schedule(g, lay_out(g, tight), tight);
+  ASSERT_FALSE(refused);
+  std::uint64_t const least = std::stoull(refused.error().hint.substr(std::string_view("budget:").size()));
+  EXPECT_LE(with([&](Choices& c) {
+              c.checkpoint = Checkpoint::Budget;
+              c.budget_bytes = least;
+            }),
+            least);
 }
 
 TEST_P(Exactness, AccumulationSumsToTheWholeBatchsBits) {

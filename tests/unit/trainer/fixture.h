@@ -3,6 +3,8 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <cmath>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,10 +35,41 @@ inline std::vector<float> to_host(const void* device, std::size_t elements) {
   return host;
 }
 
+using Arrays = std::vector<std::vector<float>>;
+
+inline bool same_bits(const Arrays& a, const Arrays& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].size() != b[i].size() || std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)
+      return false;
+  return true;
+}
+// The distance of two over the length of the first.
+inline double difference(const Arrays& a, const Arrays& b) {
+  double apart = 0, size = 0;
+  for (std::size_t k = 0; k < a.size(); ++k)
+    for (std::size_t i = 0; i < a[k].size(); ++i) {
+      apart += std::pow(static_cast<double>(a[k][i]) - b[k][i], 2);
+      size += std::pow(static_cast<double>(a[k][i]), 2);
+    }
+  return std::sqrt(apart / size);
+}
+
+// Bytes, not rounded, that the forward pass has left behind where the first backward pass begins.
+inline std::uint64_t left_behind(const Plan& plan) {
+  std::uint64_t live = 0;
+  for (const Instruction& i : plan.instructions) {
+    if (i.phase == Phase::Backward) break;
+    if (i.what == Do::Allocate) live += plan.buffers[i.buffer].size_bytes;
+    if (i.what == Do::Free) live -= plan.buffers[i.buffer].size_bytes;
+  }
+  return live;
+}
+
 struct Outcome {
   std::vector<double> losses;
-  std::vector<std::vector<float>> gradients;  // of each step and parameter, in the order of the steps' own updates
-  std::vector<std::vector<float>> parameters, statistics;  // at the end
+  Arrays gradients;               // of each step and parameter, in the order of the steps' own updates
+  Arrays parameters, statistics;  // at the end
   std::uint64_t peak_bytes = 0, planned_bytes = 0, end_bytes = 0;
 };
 

@@ -17,7 +17,9 @@ struct Case {
   const char* table;
   std::size_t samples = 3;
   std::size_t chunk = 0;
-  double step = 2e-3;  // smaller where the function has kinks, which a step must not reach
+  double step = 2e-3;         // smaller where the function has kinks, which a step must not reach
+  bool efficient = false;     // attention
+  std::size_t loss_rows = 0;  // --ce-chunk
 };
 
 const Case kCases[] = {
@@ -68,6 +70,25 @@ const Case kCases[] = {
     {"attention", "data series 5 6 classes=3\na linear out=24\nb attention heads=2\nc linear out=3\nloss projection\n"},
     {"attention_causal",
      "data series 5 6 classes=3\na linear out=24\nb attention heads=4 causal=1\nc linear out=3\nloss projection\n"},
+    {"attention_with_dropout",
+     "data series 9 6 classes=3\na linear out=24\nb attention heads=2 rate=0.3\nc linear out=3\nloss projection\n"},
+    {"attention_efficient_with_dropout",
+     "data series 70 6 classes=3\na linear out=24\nb attention heads=2 rate=0.3\nc linear out=3\nloss projection\n", 2,
+     0, 2e-3, true},
+    {"attention_efficient",
+     "data series 5 6 classes=3\na linear out=24\nb attention heads=2\nc linear out=3\nloss projection\n", 3, 0, 2e-3,
+     true},
+    {"attention_efficient_tiles",
+     "data series 70 6 classes=3\na linear out=24\nb attention heads=2\nc linear out=3\nloss projection\n", 2, 0, 2e-3,
+     true},
+    {"attention_efficient_causal_tiles",
+     "data series 70 6 classes=3\na linear out=24\nb attention heads=4 causal=1\nc linear out=3\nloss projection\n", 2,
+     0, 2e-3, true},
+    {"chunked_cross_entropy",
+     "data pictures 1 3 4 classes=3\na linear out=5\nb tanh\nc linear out=3\nloss cross-entropy\n", 5, 0, 2e-3, false,
+     2},
+    {"chunked_cross_entropy_of_moments",
+     "data text 5 classes=7\na embed width=6\nb linear out=7 bias=0\nloss cross-entropy\n", 4, 2, 2e-3, false, 3},
     {"lstm", "data series 5 4 classes=3\na linear out=3\nb lstm out=6\nc linear out=2\nloss projection\n"},
     {"lstm_in_chunks", "data series 5 4 classes=3\na linear out=3\nb lstm out=6\nloss projection\n", 4, 2},
     {"gru", "data series 5 4 classes=3\na linear out=3\nb gru out=6\nc linear out=2\nloss projection\n"},
@@ -80,7 +101,11 @@ class Gradient : public testing::TestWithParam<Case> {};
 
 // g d against (L(w + e d) - L(w - e d)) / 2e, for directions d with entries of 1 and -1: no element is left out.
 TEST_P(Gradient, AgreesWithDifferencesOfTheLoss) {
-  Graph const graph = graph_of(GetParam().table);
+  Graph graph = graph_of(GetParam().table);
+  if (GetParam().efficient) use_efficient_attention(graph);
+  if (GetParam().loss_rows > 0) {
+    ASSERT_TRUE(fuse_cross_entropy(graph, GetParam().loss_rows).ok());
+  }
   Choices const choices{.batch = GetParam().samples, .chunk = GetParam().chunk};
   Session session(graph, choices, {.seed = 5, .rate = 0});
   Plan const plan = plan_training(graph, session.fixed(), choices);

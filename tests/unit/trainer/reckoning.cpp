@@ -64,8 +64,21 @@ Law law_of(const Graph& graph, const Node& node, std::uint64_t n, const Choices&
     case Op::MaxPool: return {.kept_extras = {4 * n * out.elements()}};
     case Op::Embed: return {.keeps = {0}};
     case Op::Attention: {
+      if (node.attributes.efficient) {
+        // A float per row of scores; tiles of at most 32 rows of all heads, in backward two and the sums of keys and
+        // values in float, where they are not sums already.
+        std::uint64_t const length = out.size[0], heads = node.attributes.heads;
+        std::uint64_t const tile = to_256(heads * std::min<std::uint64_t>(32, length) * length * element);
+        return {.keeps = {0},
+                .kept_extras = {n * heads * length * 4},
+                .forward_space = tile,
+                .backward_space = 2 * tile + (element == 4 ? 0 : length * out.size[1] * 2 * 4)};
+      }
       std::uint64_t const scores = n * node.attributes.heads * out.size[0] * out.size[0] * element;
-      return {.keeps = {0}, .kept_extras = {scores}, .backward_space = scores};
+      return {.keeps = {0},
+              .kept_extras = {scores},
+              .forward_space = node.attributes.rate > 0 ? scores / n : 0,
+              .backward_space = scores};
     }
     case Op::Lstm: {
       std::uint64_t const width = n * moments * out.size[1] * element;
@@ -82,6 +95,15 @@ Law law_of(const Graph& graph, const Node& node, std::uint64_t n, const Choices&
               .forward_space = n * 3 * out.size[1] * 4,
               .backward_space = to_256(4 * width) + n * out.size[1] * 4};
     }
+    case Op::ChunkedCrossEntropy: {
+      std::uint64_t const classes = node.attributes.classes;
+      std::uint64_t const rows = std::min<std::uint64_t>(node.attributes.row_chunk, n * moments);
+      return {
+          .keeps = {0, 1},
+          .passing_extras = {n * moments * 4},
+          .forward_space = rows * classes * 4,
+          .backward_space = to_256(rows * classes * 4) + to_256(rows * 4) + (element == 4 ? 0 : rows * classes * 2)};
+    }
     default: return {};
   }
 }
@@ -96,10 +118,11 @@ struct Life {
 
 class Reckoning {
  public:
-  Reckoning(const Graph& graph, const Choices& choices)
+  Reckoning(const Graph& graph, const Choices& choices, const Schedule* chosen)
       : g_(graph), c_(choices), n_(choices.batch / choices.accumulate) {
     for (const Node& node : g_.nodes) laws_.push_back(law_of(g_, node, n_, c_));
-    cut();
+    order(chosen);
+    find_wanted();
   }
 
   std::uint64_t peak() {
@@ -156,6 +179,9 @@ class Reckoning {
   void fixed() {
     std::uint64_t const states = c_.optimizer == Optimizer::Sgd ? 0 : c_.optimizer == Optimizer::Momentum ? 1 : 2;
     for (const Parameter& p : g_.parameters) {
+      if (c_.optimizer == Optimizer::Adafactor)  // rows and columns of a matrix, a vector whole
+        fixed_ +=
+            (p.rows > 1 ? rounded(4 * p.rows) : 0) + rounded(4 * (p.elements / p.rows)) - 2 * rounded(4 * p.elements);
       if (c_.optimizer == Optimizer::Adam8bit)  // a byte per element and a float per 256 of them
         fixed_ += 2 * rounded(p.elements + 4 * ((p.elements + 255) / 256)) - 2 * rounded(4 * p.elements);
       fixed_ += rounded(4 * p.elements) * (1 + states + (c_.zero_gradients ? 1 : 0));
@@ -165,15 +191,68 @@ class Reckoning {
     if (c_.check_finite) fixed_ += 512;
   }
 
-  // Segments of the nodes: rows of the table in groups of ceil(N / round(sqrt N)).
-  void cut() {
-    segment_.assign(g_.nodes.size(), 0);
-    if (c_.checkpoint == Checkpoint::None) return;
+  // The order of passes. Of checkpoints in segments: rows of the table in groups of ceil(N / round(sqrt N)), each but
+  // the last run twice. Anything else is the trainer's own choice, whose memory is reckoned here.
+  void order(const Schedule* chosen) {
+    if (chosen != nullptr) {
+      for (const Pass& pass : *chosen) passes_.push_back({pass.way == Pass::Way::Backward, pass.node});
+      return;
+    }
     double const rows = static_cast<double>(g_.units);
-    auto const size = static_cast<std::size_t>(std::ceil(rows / std::round(std::sqrt(rows))));
-    for (std::size_t i = 0; i < g_.nodes.size(); ++i) segment_[i] = g_.nodes[i].unit / size;
+    std::size_t const all = g_.nodes.size();
+    std::size_t const size = c_.checkpoint == Checkpoint::None
+                                 ? g_.units + 1
+                                 : static_cast<std::size_t>(std::ceil(rows / std::round(std::sqrt(rows))));
+    for (std::size_t i = 0; i < all; ++i) passes_.push_back({false, i});
+    std::size_t const last = g_.nodes.back().unit / size;
+    for (std::size_t s = last + 1; s-- > 0;) {
+      for (std::size_t i = 0; i < all && s < last; ++i)
+        if (g_.nodes[i].unit / size == s) passes_.push_back({false, i});
+      for (std::size_t i = all; i-- > 0;)
+        if (g_.nodes[i].unit / size == s) passes_.push_back({true, i});
+    }
   }
-  std::size_t last_segment() const { return segment_.back(); }
+
+  // Which passes there really are: a forward pass that is not its node's first is there if a backward pass reads
+  // something of it, or another that is there does.
+  void find_wanted() {
+    std::map<std::size_t, std::size_t> latest;  // pass by node
+    std::map<ValueId, std::size_t> maker;
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) maker[g_.nodes[i].output] = i;
+    std::vector<std::size_t> open;
+    for (std::size_t k = 0; k < passes_.size(); ++k) {
+      One& pass = passes_[k];
+      const Node& node = g_.nodes[pass.node];
+      const Law& law = laws_[pass.node];
+      for (std::size_t p = 0; p < node.inputs.size(); ++p) {
+        auto const made = maker.find(node.inputs[p]);
+        pass.from.push_back(made == maker.end() ? kNone : latest.at(made->second));
+      }
+      if (!pass.backward) {
+        pass.wanted = !latest.contains(pass.node);
+        pass.first = pass.wanted;
+        latest[pass.node] = k;
+        if (pass.wanted) open.push_back(k);
+        continue;
+      }
+      pass.own = latest.at(pass.node);
+      pass.wanted = true;
+      for (std::size_t const p : law.keeps)
+        if (pass.from[p] != kNone) want(pass.from[p], open);
+      if (law.keeps_output || !law.kept_extras.empty()) want(pass.own, open);
+    }
+    while (!open.empty()) {
+      std::size_t const k = open.back();
+      open.pop_back();
+      for (std::size_t const from : passes_[k].from)
+        if (from != kNone) want(from, open);
+    }
+  }
+  void want(std::size_t k, std::vector<std::size_t>& open) {
+    if (passes_[k].wanted) return;
+    passes_[k].wanted = true;
+    open.push_back(k);
+  }
 
   // Where the output is written over the first input: nobody reads or keeps that one afterwards.
   bool overwrites(std::size_t i) const {
@@ -189,91 +268,57 @@ class Reckoning {
 
   void one_part() {
     long const draw = now_++;
-    std::vector<std::size_t> at(g_.values.size(), kNone);  // the life of each value
-    at[g_.input] = leaving(live(value_bytes(g_.input), draw, draw));
-    variable(0, at[g_.input], draw);
+    std::vector<std::size_t> drawn(g_.values.size(), kNone);
+    drawn[g_.input] = leaving(live(value_bytes(g_.input), draw, draw));
+    variable(0, drawn[g_.input], draw);
     if (g_.targets != kNone) {
-      at[g_.targets] = leaving(live(value_bytes(g_.targets), draw, draw));
-      variable(1, at[g_.targets], draw);
+      drawn[g_.targets] = leaving(live(value_bytes(g_.targets), draw, draw));
+      variable(1, drawn[g_.targets], draw);
     }
-    std::vector<std::vector<std::size_t>> kept(g_.nodes.size());  // lives that end with a node's backward pass
-    std::vector<std::vector<std::pair<ValueId, std::size_t>>> inputs(last_segment() + 1);
-    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
-      bool const keeping = segment_[i] == last_segment();
-      if (!keeping)
-        for (ValueId const v : g_.nodes[i].inputs)
-          if (made_before(v, segment_[i])) inputs[segment_[i]].emplace_back(v, at[v]);
-      forward(i, keeping, at, kept[i]);
-      if (g_.nodes[i].output == g_.output) variable(2, at[g_.output], now_);
-      if (g_.nodes[i].output == g_.loss) variable(3, at[g_.loss], now_);
-      ++now_;
-    }
-    turns_.push_back(now_);
     std::vector<std::size_t> gradient(g_.values.size(), kNone);
-    for (std::size_t s = last_segment() + 1; s-- > 0;) {
-      if (s < last_segment()) again(s, inputs[s], kept);
-      for (std::size_t i = g_.nodes.size(); i-- > 0;)
-        if (segment_[i] == s) backward(i, gradient, kept[i]);
-      for (std::size_t earlier = 0; earlier < s; ++earlier)
-        for (auto const& [v, life] : inputs[earlier]) until(life, now_ - 1);
-    }
-  }
-  bool made_before(ValueId v, std::size_t segment) const {
-    for (std::size_t k = 0; k < g_.nodes.size(); ++k)
-      if (g_.nodes[k].output == v) return segment_[k] < segment;
-    return true;
-  }
-
-  void forward(std::size_t i, bool keeping, std::vector<std::size_t>& at, std::vector<std::size_t>& kept) {
-    const Node& node = g_.nodes[i];
-    const Law& law = laws_[i];
-    for (ValueId const v : node.inputs) read(at[v], now_);
-    if (overwrites(i))
-      at[node.output] = at[node.inputs[0]];
-    else
-      at[node.output] = leaving(live(value_bytes(node.output), now_, now_));
-    read(at[node.output], now_);
-    for (std::uint64_t const bytes : law.kept_extras) {
-      std::size_t const life = leaving(live(bytes, now_, now_));
-      if (keeping) kept.push_back(life);
-    }
-    for (std::uint64_t const bytes : law.passing_extras) live(bytes, now_, now_);
-    if (law.forward_space > 0) live(law.forward_space, now_, now_);
-    if (keeping) {
-      if (law.keeps_output) kept.push_back(at[node.output]);
-      for (std::size_t const p : law.keeps) kept.push_back(at[node.inputs[p]]);
-    }
-  }
-
-  // The second forward pass of a segment; nodes of which nothing is read stay out.
-  void again(std::size_t s, const std::vector<std::pair<ValueId, std::size_t>>& inputs,
-             std::vector<std::vector<std::size_t>>& kept) {
-    std::size_t first = g_.nodes.size(), last = 0;
-    for (std::size_t i = 0; i < g_.nodes.size(); ++i)
-      if (segment_[i] == s) first = std::min(first, i), last = i + 1;
-    std::set<ValueId> read;
-    std::vector<bool> runs(g_.nodes.size());
-    for (std::size_t i = last; i-- > first;) {
-      const Law& law = laws_[i];
-      runs[i] = law.keeps_output || !law.kept_extras.empty() || read.contains(g_.nodes[i].output);
-      for (std::size_t p = 0; p < g_.nodes[i].inputs.size(); ++p)
-        if (runs[i] || law.keeps.contains(p)) read.insert(g_.nodes[i].inputs[p]);
-    }
-    std::vector<std::size_t> at(g_.values.size(), kNone);
-    for (auto const& [v, life] : inputs) at[v] = life;
-    for (std::size_t i = first; i < last; ++i) {
-      if (runs[i]) {
-        forward(i, true, at, kept[i]);
+    std::vector<std::size_t> outputs(passes_.size(), kNone);  // lives, by pass
+    std::vector<std::vector<std::size_t>> extras(passes_.size());
+    bool turned = false;
+    for (std::size_t k = 0; k < passes_.size(); ++k) {
+      const One& pass = passes_[k];
+      const Node& node = g_.nodes[pass.node];
+      const Law& law = laws_[pass.node];
+      if (!pass.wanted) continue;
+      auto const input = [&](std::size_t p) {
+        return pass.from[p] == kNone ? drawn[node.inputs[p]] : outputs[pass.from[p]];
+      };
+      if (!pass.backward) {
+        std::vector<std::size_t> inputs;
+        for (std::size_t p = 0; p < node.inputs.size(); ++p) inputs.push_back(input(p));
+        forward(pass.node, inputs, outputs[k], extras[k]);
+        if (pass.first && node.output == g_.output) variable(2, outputs[k], now_);
+        if (pass.first && node.output == g_.loss) variable(3, outputs[k], now_);
         ++now_;
         continue;
       }
-      for (std::size_t const p : laws_[i].keeps) kept[i].push_back(at[g_.nodes[i].inputs[p]]);
-      for (ValueId const v : g_.nodes[i].inputs)
-        if (at[v] != kNone) until(at[v], now_ - 1);
+      if (!turned) turns_.push_back(now_);
+      turned = true;
+      std::vector<std::size_t> kept;
+      for (std::size_t const p : law.keeps) kept.push_back(input(p));
+      if (law.keeps_output) kept.push_back(outputs[pass.own]);
+      if (!law.kept_extras.empty()) kept.insert(kept.end(), extras[pass.own].begin(), extras[pass.own].end());
+      backward(pass.node, gradient, kept);
     }
   }
 
-  void backward(std::size_t i, std::vector<std::size_t>& gradient, std::vector<std::size_t>& kept) {
+  void forward(std::size_t i, const std::vector<std::size_t>& inputs, std::size_t& output,
+               std::vector<std::size_t>& extras) {
+    const Node& node = g_.nodes[i];
+    const Law& law = laws_[i];
+    for (std::size_t const life : inputs) read(life, now_);
+    output = overwrites(i) ? inputs[0] : leaving(live(value_bytes(node.output), now_, now_));
+    read(output, now_);
+    for (std::uint64_t const bytes : law.kept_extras) extras.push_back(leaving(live(bytes, now_, now_)));
+    for (std::uint64_t const bytes : law.passing_extras) live(bytes, now_, now_);
+    if (law.forward_space > 0) live(law.forward_space, now_, now_);
+  }
+
+  void backward(std::size_t i, std::vector<std::size_t>& gradient, const std::vector<std::size_t>& kept) {
     const Node& node = g_.nodes[i];
     const Law& law = laws_[i];
     std::size_t const dout = gradient[node.output];
@@ -321,14 +366,23 @@ class Reckoning {
       if (!is_first_reader(parameters[k], i)) continue;
       for (std::size_t rest = k; rest < parameters.size(); ++rest) until(gradients_[parameters[rest]], now_);
       if (is_adam_in_passes()) live(4 * g_.parameters[parameters[k]].elements, now_, now_);
+      scratch(parameters[k]);
       ++now_;
     }
+  }
+  // Adafactor's sums: a float per row and column, and two.
+  void scratch(ParameterId p) {
+    const Parameter& parameter = g_.parameters[p];
+    if (c_.optimizer == Optimizer::Adafactor)
+      live(4 * (parameter.rows + parameter.elements / parameter.rows + 2), now_, now_);
   }
 
   void optimizer() {
     if (!c_.step_in_backward) {
       if (is_adam_in_passes())
         for (const Parameter& p : g_.parameters) live(4 * p.elements, now_, now_);
+      if (c_.optimizer == Optimizer::Adafactor)
+        for (ParameterId p = 0; p < g_.parameters.size(); ++p, ++now_) scratch(p);
       for (std::size_t const life : gradients_)
         if (life != kNone) until(life, now_);
     }
@@ -351,7 +405,14 @@ class Reckoning {
   const Choices& c_;
   std::uint64_t n_;
   std::vector<Law> laws_;
-  std::vector<std::size_t> segment_;
+  struct One {
+    bool backward = false;
+    std::size_t node = 0;
+    bool wanted = false, first = false;
+    std::vector<std::size_t> from = {};  // the passes that made its inputs
+    std::size_t own = kNone;             // backward: the pass that made output and extra buffers
+  };
+  std::vector<One> passes_;
   std::vector<Life> lives_;
   std::vector<std::size_t> gradients_;  // the lives of parameters' gradients
   std::array<std::size_t, 4> variables_{kNone, kNone, kNone, kNone};
@@ -362,8 +423,8 @@ class Reckoning {
 
 }  // namespace
 
-std::uint64_t reckon_peak(const Graph& graph, const Choices& choices) {
-  return Reckoning(graph, choices).peak();
+std::uint64_t reckon_peak(const Graph& graph, const Choices& choices, const Schedule* schedule) {
+  return Reckoning(graph, choices, schedule).peak();
 }
 
 std::uint64_t reckon_kept(const Graph& graph, std::size_t samples, Type type) {

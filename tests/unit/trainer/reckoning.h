@@ -11,8 +11,9 @@
 
 namespace tidemark::trainer {
 
-// Not reckoned: a pinned order (--reduce-chunk), and --inplace or --offload together with checkpoints.
-std::uint64_t reckon_peak(const Graph& graph, const Choices& choices);
+// Not reckoned: a pinned order (--reduce-chunk), and --inplace or --offload together with checkpoints. A schedule is
+// given where passes come in an order that the choices alone do not say.
+std::uint64_t reckon_peak(const Graph& graph, const Choices& choices, const Schedule* schedule = nullptr);
 
 // Bytes, not rounded, that the forward pass leaves behind for the backward pass: outputs, inputs and extra buffers,
 // without those of the loss itself.
