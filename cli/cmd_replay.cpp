@@ -80,7 +80,7 @@ Result<int> cmd_replay(Words words) {
     TIDEMARK_TRY(ReplayResult result,
                  analysis::replay(lifetimes, {.allocator = name,
                                               .repetitions = repeat.value_or(1),
-                                              .search_seconds = static_cast<double>(*search_ns) * 1e-9}));
+                                              .search = {.seconds = static_cast<double>(*search_ns) * 1e-9}}));
     results.push_back(std::move(result));
   }
   bool const one = !allocator.empty();

@@ -38,6 +38,7 @@ struct Options {
   unsigned magazine_permille = 10;  // of the limit, in all magazines together
   bool plan = true;                 // find the program's loop and lay its memory out
   double plan_search_seconds = 30;  // for a better layout than the first, on a thread of its own; 0: the first will do
+  std::uint64_t plan_search_looks = 0;  // the same in work (plan/stop.h), so that a run can be repeated exactly
   bool plan_in_foreground = false;  // no thread: an allocation makes the layout, so that a run can be repeated exactly
   std::uint64_t plan_from_bytes = 16 << 20;  // reserved: below, there is nothing to gain
   std::array<std::uint64_t, 2> larger_pieces_from_bytes = ArenaOptions{}.larger_pieces_from_bytes;
@@ -336,7 +337,8 @@ class Allocator {
   Status allocate_seen(const Request& request, std::uint64_t* address);
   Record* serve(DomainId domain, const Request& request, Granules granules);
   bool take_place(std::unique_lock<FutexLock>& guard, Loop& loop, const plan::Replay::Step& step);
-  Record* map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request);
+  Record* map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request,
+                    bool carried);
   bool open_lease(Loop& loop);
   bool end_lease(Loop& loop);           // false: frames are on their way to it
   void end_leases(bool only_lost);      // takes the lock
@@ -352,7 +354,10 @@ class Allocator {
   enum class Worth : std::uint8_t { No, PerhapsLater, Yes };
   Worth worth_of(Loop& loop, std::uint64_t planned_live_bytes) const;  // without the lock, while it is tended
   void adopt(std::unique_lock<FutexLock>& guard, Loop& loop);
+  void search_better(std::unique_lock<FutexLock>& guard, Loop& loop);
   void improve(std::unique_lock<FutexLock>& guard, Loop& loop);
+  bool are_free(std::vector<plan::Strip> strips, const plan::Strip& lead, DomainId domain) const;
+  GrowthLimit now_passed() const;
   bool has_room_to_switch(std::uint64_t carried_bytes) const;
   void take_up(Loop& loop, const std::shared_ptr<const plan::ServingPlan>& plan, bool at_cut);
   void trim_beside(std::unique_lock<FutexLock>& guard, Loop& loop);

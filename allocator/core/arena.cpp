@@ -60,14 +60,17 @@ const SizeIndex* Arena::index_or_null(const Zone& zone, DomainId domain) {
 Record* Arena::take(const Want& want) {
   std::lock_guard const guard(lock_);
   if (records_.in_use() > RecordTable::kCapacity - kSpareRecords) return nullptr;
-  Zone& zone = zone_for(want.granules);
-  Record* best = nullptr;
-  for (DomainId const domain : {want.domain, DomainId::Shared}) {
-    const SizeIndex* const holes = index_or_null(zone, domain);
-    Record* const hole = holes == nullptr ? nullptr : holes->best(want.granules);
-    if (hole != nullptr && (best == nullptr || hole->granules < best->granules)) best = hole;
-  }
-  return best == nullptr ? nullptr : take_hole(zone, *best, want);
+  auto const take_in = [&](Zone& zone) -> Record* {
+    Record* best = nullptr;
+    for (DomainId const domain : {want.domain, DomainId::Shared}) {
+      const SizeIndex* const holes = index_or_null(zone, domain);
+      Record* const hole = holes == nullptr ? nullptr : holes->best(want.granules);
+      if (hole != nullptr && (best == nullptr || hole->granules < best->granules)) best = hole;
+    }
+    return best == nullptr ? nullptr : take_hole(zone, *best, want);
+  };
+  Record* const block = take_in(zone_for(want.granules));
+  return block == nullptr && want.anywhere ? take_in(zones_[kPlanZone]) : block;
 }
 
 Record* Arena::take_from(DomainId from, const Want& want) {

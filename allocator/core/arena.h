@@ -34,6 +34,7 @@ struct Want {
   DomainId domain{};
   Granules granules = 0;
   Lifetime lifetime = Lifetime::Unknown;
+  bool anywhere = false;  // also in what a lease has left behind
 };
 
 struct GrowthLimit {
@@ -79,9 +80,10 @@ class Arena {
   // Gives whole free frames back to the driver, at least `bytes` if there are so many. Returns the bytes given.
   std::uint64_t trim(std::uint64_t bytes, const GrowthLimit& limit);
 
-  // --- leases: stretches of the plan's zone whose holder says what is in use there (lease.h) ---
+  // --- leases: stretches of memory whose holder says what is in use there (lease.h): of the plan's zone, whole frames
+  // that come and go; and, anywhere, holes in frames that others hold on to, which stay as they are ---
   struct Leased {
-    Record* range = nullptr;       // Busy, whole frames
+    Record* range = nullptr;       // Busy
     Granules height = 0;           // no plan is higher; the holder's to set
     std::vector<Record*> places;   // beside the tiling, in the order of their offsets; those not Idle share no byte
     std::vector<FrameRun> moving;  // frames on their way; those that are stuck stay here
@@ -89,14 +91,29 @@ class Arena {
   };
   // At least so many granules of address space that work of the domain may use, with what is mapped there. Null: none.
   Leased* lease(const Want& want, const GrowthLimit& limit);
+  struct Stretch {
+    Granules offset = 0;
+    Granules granules = 0;
+    Granules least = 0;  // blocks that begin there must be as large, or their pointers would not be found
+    Granules room = 0;   // of address space behind it, without memory
+  };
+  // Holes that work of the domain may use, without whole pieces, which could move; the largest first.
+  std::vector<Stretch> stretches(const Want& want, const GrowthLimit& limit) const;
+  // One of them, or a part, with so much of the address space behind it. Null: it is not free any more.
+  Leased* lease(const Stretch& stretch, DomainId domain, const GrowthLimit& limit);
   struct Place {
     Granules offset = 0;  // from the beginning of the lease
     Granules granules = 0;
     Record* record = nullptr;
   };
-  // A record, Idle, for each place that has none, in the order of offsets; those that are gone are dropped. False: no
-  // records are left, and nothing is changed.
-  bool change_places(Leased& lease, std::span<Place> wanted, std::span<Record* const> gone);
+  // The places of a lease, in the order of offsets: each that has no record gets one, Idle; those that are gone are
+  // dropped. False: no records are left, and nothing is changed.
+  struct Change {
+    Leased* lease = nullptr;
+    std::vector<Place> wanted = {};
+    std::vector<Record*> gone = {};
+  };
+  bool change_places(std::span<Change> changes);
   // The record is the one that is found at its address from now on. Under the holder's lock, without the arena's.
   void turn_to(Record& place) { pointers_.turn_to(place); }
   // Frames under [begin, end) of the lease. Calls the driver. NotReady: some of them are on their way already.
@@ -139,9 +156,8 @@ class Arena {
     for (const Zone& zone : zones_)
       for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
         f(*r);
-        for (const auto& lease : leases_)
-          if (lease->range == r)
-            for (const Record* const block : blocks_of(*lease)) f(*block);
+        if (const Leased* const lease = lease_at(*r))
+          for (const Record* const block : blocks_of(*lease)) f(*block);
       }
   }
   // Empty, or the invariant that is broken. Slow: for tests and dev builds.
@@ -225,6 +241,8 @@ class Arena {
   Frame new_piece_frames(Frame at_most) const;
 
   // leased.cpp
+  Record* hole_around(const Stretch& stretch, DomainId domain, const GrowthLimit& limit);
+  const Leased* lease_at(const Record& range) const;  // null: it is none
   static Record* holding(const Leased& lease, Granules offset);
   static std::vector<const Record*> blocks_of(const Leased& lease);  // in the order of their offsets
   FrameRun frames_under(const Leased& lease, Granules begin, Granules end) const;
@@ -253,6 +271,7 @@ class Arena {
   std::array<Zone, 3> zones_;
   std::vector<std::unique_ptr<Leased>> leases_;
   bool keeps_planned_ = false;
+  bool large_among_small_ = false;  // blocks of a lease may have lived on in the zone of small ones
   std::uint32_t tick_ = 0;
   std::uint64_t moved_frames_ = 0;
   std::uint64_t lost_frames_ = 0;

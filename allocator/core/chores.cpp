@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has to be done for a plan between two allocations, by the thread whose allocation is next: layouts are made and
 // taken up at the cut, and what is left over goes back to the driver.
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -13,7 +14,10 @@ namespace {
 constexpr std::uint64_t kWorthPart = 256;
 // Iterations in a row in which the driver was called: a plan would end that.
 constexpr unsigned kRestless = 3;
-constexpr std::uint64_t kCarriedPart = 4;
+constexpr std::uint64_t kCarriedPart = 16;
+constexpr Granules kLeastStrip = (16 << 10) / kGranuleBytes;  // smaller holes hold nothing that matters
+constexpr std::size_t kMostStrips = 128;
+constexpr unsigned kMostSearches = 3;  // where strips were taken meanwhile
 }  // namespace
 
 void Allocator::tend(std::unique_lock<FutexLock>& guard, Loop& loop, Chore chore) {
@@ -21,12 +25,11 @@ void Allocator::tend(std::unique_lock<FutexLock>& guard, Loop& loop, Chore chore
   switch (chore) {
     case Chore::Solve: begin_solving(guard, loop); break;
     case Chore::Work:
-    case Chore::Search:
       guard.unlock();
       loop.solving->work();
       guard.lock();
-      if (chore == Chore::Search && loop.solving->better().plan) improve(guard, loop);
       break;
+    case Chore::Search: search_better(guard, loop); break;
     case Chore::Adopt: adopt(guard, loop); break;
     case Chore::Improve: improve(guard, loop); break;
     case Chore::Discard: pilot_.discard_solving(loop); break;
@@ -51,7 +54,8 @@ void Allocator::begin_solving(std::unique_lock<FutexLock>& guard, Loop& loop) {
   loop.extensions = extensions_.load(std::memory_order_relaxed);
   loop.restless_iterations = 0;
   guard.unlock();
-  auto solving = Solving::start(std::move(iteration), options_.plan_search_seconds, !options_.plan_in_foreground);
+  SearchBudget const budget{.seconds = options_.plan_search_seconds, .looks = options_.plan_search_looks};
+  auto solving = Solving::start(std::move(iteration), budget, !options_.plan_in_foreground);
   guard.lock();
   loop.solving = std::move(solving);
   loop.adopted = nullptr;
@@ -94,15 +98,59 @@ void Allocator::adopt(std::unique_lock<FutexLock>& guard, Loop& loop) {
   take_up(loop, first.plan, at_cut);
 }
 
+// The first layout is served and what it does not need has gone back: holes that are left now lie in frames that blocks
+// outside of the plan hold on to.
+void Allocator::search_better(std::unique_lock<FutexLock>& guard, Loop& loop) {
+  guard.unlock();
+  std::vector<plan::Strip> strips;
+  plan::Strip lead;
+  Granules const height = to_granules(loop.solving->first().layout.height);
+  for (const Arena::Stretch& s : arena_.stretches({.domain = loop.domain, .granules = kLeastStrip}, now_passed())) {
+    plan::Strip const strip{.offset = plan::kBeside + to_bytes(s.offset),
+                            .size_bytes = to_bytes(s.granules),
+                            .least_bytes = to_bytes(s.least)};
+    // The largest behind which there is address space for the region, and for others as much again.
+    if (lead.size_bytes == 0 && s.least == 1 && s.room / 2 >= height)
+      lead = strip;
+    else if (strips.size() < kMostStrips)
+      strips.push_back(strip);
+  }
+  loop.solving->search(std::move(strips), lead);
+  bool const here = !loop.solving->has_thread();
+  if (here) loop.solving->work();
+  guard.lock();
+  if (here && loop.solving->better().plan) improve(guard, loop);
+}
+
+GrowthLimit Allocator::now_passed() const {
+  return {.sole_passed = streams_.passed(sole_.load(std::memory_order_acquire))};
+}
+
+// Something may have come to lie in a strip since.
+bool Allocator::are_free(std::vector<plan::Strip> strips, const plan::Strip& lead, DomainId domain) const {
+  if (lead.size_bytes != 0) strips.push_back(lead);
+  auto const free = arena_.stretches({.domain = domain, .granules = kLeastStrip}, now_passed());
+  return std::all_of(strips.begin(), strips.end(), [&](const plan::Strip& s) {
+    Granules const begin = to_granules(s.offset - plan::kBeside), end = begin + to_granules(s.size_bytes);
+    return std::any_of(free.begin(), free.end(),
+                       [&](const auto& f) { return f.offset <= begin && end <= f.offset + f.granules; });
+  });
+}
+
 void Allocator::improve(std::unique_lock<FutexLock>& guard, Loop& loop) {
   const Solved& better = loop.solving->better();
   guard.unlock();
   bool const room = has_room_to_switch(better.layout.cut_bytes);
+  bool const free = are_free(better.layout.strips, better.layout.lead, loop.domain);
   guard.lock();
   if (room && (!loop.is_at_cut() || &loop.replay.current()->plan() != loop.adopted)) return;
+  if (room && !free && loop.solving->searches() < kMostSearches) {
+    search_better(guard, loop);
+    return;
+  }
   // What is carried over the cut lies where the new layout has others: their places are served elsewhere as long as
   // that lives. So the old region is left, and its frames come over as they become free.
-  if (room && end_lease(loop)) {
+  if (room && free && end_lease(loop)) {
     ++pilot_.counts.improved;
     take_up(loop, better.plan, true);
   }
@@ -110,7 +158,7 @@ void Allocator::improve(std::unique_lock<FutexLock>& guard, Loop& loop) {
 }
 
 // While a layout takes over from what was before, frames are filled in part on both sides: measured on recorded runs,
-// up to a sixth of what is carried over. A program that would fail for want of that is better off as it is.
+// up to a twenty-fifth of what is carried over. A program that would fail for want of that is better off as it is.
 bool Allocator::has_room_to_switch(std::uint64_t carried_bytes) const {
   std::uint64_t const needed = carried_bytes / kCarriedPart;
   if (needed < kFrameBytes) return true;
@@ -126,7 +174,7 @@ void Allocator::take_up(Loop& loop, const std::shared_ptr<const plan::ServingPla
   loop.wants_trim = loop.trimmed = false;
   loop.strays = loop.occupied = 0;
   loop.good_iterations = loop.bad_iterations = 0;
-  if (loop.lease && !loop.lease->allow(loop.replay)) end_lease(loop);
+  if (loop.lease && !loop.lease->allow(loop.replay, now_passed())) end_lease(loop);
 }
 
 // Caches and magazines become holes whose frames can move.
@@ -156,6 +204,7 @@ void Allocator::trim_beside(std::unique_lock<FutexLock>& guard, Loop& loop) {
     lease->trim(top);
   guard.lock();
   --loop.mappings;
+  lease->complete(loop.replay, now_passed());
 }
 
 }  // namespace tidemark::allocator

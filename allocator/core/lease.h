@@ -7,6 +7,9 @@
 // hands a byte out twice. Frames come when a place is first used. A lease may end at any time: blocks live on in the
 // tiling at their addresses.
 //
+// Beside the region a plan may use strips: holes in frames that blocks outside of the plan hold on to. Each is leased
+// as it is. One that is not free, because something else came to lie there, has no places until it is free again.
+//
 // Under the holder's lock (the pilot's), except where something else is said.
 #pragma once
 #include <optional>
@@ -26,7 +29,9 @@ class Lease {
                                      const GrowthLimit& limit);
 
   // The plans have changed. False: there is no room for them; the lease stays as it was.
-  bool allow(const plan::Replay& plans);
+  bool allow(const plan::Replay& plans, const GrowthLimit& limit);
+  // Strips of these plans that could not be had before may be free by now.
+  void complete(const plan::Replay& plans, const GrowthLimit& limit);
 
   // The place of a plan's entry; kNone: it has none, because the block is persistent or the plan is not known here.
   std::uint32_t find(const plan::ServingPlan* plan, std::size_t entry) {
@@ -43,6 +48,7 @@ class Lease {
     block.state.store(State::Idle, std::memory_order_relaxed);
     slots_.release_cells(places_[block.right].cells);
   }
+  // Frames are needed only in the region, and so is everything that follows about them.
   bool is_mapped(std::uint32_t place) const { return places_[place].mapped; }
   void set_mapped(std::uint32_t place) { places_[place].mapped = true; }
   // Without the lock: the arena knows about several threads.
@@ -68,8 +74,18 @@ class Lease {
     const plan::ServingPlan* plan = nullptr;
     std::vector<std::uint32_t> places;  // by entry
   };
+  Arena::Leased* take_region(const plan::Replay& plans, const GrowthLimit& limit);
+  struct Held {
+    plan::Strip strip;
+    Arena::Leased* leased = nullptr;
+  };
   Lease(Arena& arena, DomainId domain) : arena_(arena), domain_(domain) {}
+  bool hold_strips(const plan::Replay& plans, const GrowthLimit& limit);  // true: there is a new one
+  Arena::Leased* part_of(const plan::Extent& extent) const;               // null: a strip that could not be had
   std::vector<plan::Extent> all_places(const plan::Replay& plans) const;
+  void give_up();  // nothing was used: what was free is so behind the work that it was free behind before
+  void end(Arena::Leased& part, DomainId domain, std::uint64_t stamp);
+  void make_tables(const plan::Replay& plans);
   bool turn_to(const plan::ServingPlan* plan);
   Granules begin(const Record& block) const { return block.offset - leased_->range->offset; }
   Granules end(const Record& block) const { return block.end() - leased_->range->offset; }
@@ -77,6 +93,8 @@ class Lease {
   Arena& arena_;
   DomainId domain_;
   Arena::Leased* leased_ = nullptr;
+  std::vector<Held> strips_;  // also of plans that are gone, until the lease ends
+  bool lacks_strips_ = false;
   plan::PlanSlots slots_;
   std::vector<plan::Extent> extents_;  // of places_, in order
   std::vector<Place> places_;

@@ -28,26 +28,98 @@ Arena::Leased* Arena::lease(const Want& want, const GrowthLimit& limit) {
   return nullptr;
 }
 
-bool Arena::change_places(Leased& lease, std::span<Place> wanted, std::span<Record* const> gone) {
+const Arena::Leased* Arena::lease_at(const Record& range) const {
+  if (range.state.load(std::memory_order_relaxed) != State::Busy) return nullptr;
+  auto const at = std::find_if(leases_.begin(), leases_.end(), [&](const auto& l) { return l->range == &range; });
+  return at == leases_.end() ? nullptr : at->get();
+}
+
+std::vector<Arena::Stretch> Arena::stretches(const Want& want, const GrowthLimit& limit) const {
   std::lock_guard const guard(lock_);
-  if (records_.in_use() + wanted.size() + kSpareRecords > RecordTable::kCapacity) return false;
-  for (Place& place : wanted) {
-    if (place.record != nullptr) continue;
-    Record& r = *records_.make();
-    r.offset = lease.range->offset + place.offset;
-    r.granules = place.granules;
-    r.planned = true;
-    r.leased.store(true, std::memory_order_relaxed);
-    r.address.store(pool_.address_of(r.offset), std::memory_order_relaxed);
-    r.state.store(State::Idle, std::memory_order_relaxed);
-    place.record = &r;
+  std::vector<Stretch> all;
+  if (!pool_.can_map()) return all;
+  for (const Zone& zone : zones_) {
+    Granules const least = &zone == &zones_[kLargeZone] ? kSmallGranules : 1;
+    auto const look_at = [&](Record& hole) {
+      if (!usable(hole, want, limit)) return;
+      Loot const loot = loot_of(hole);
+      const Record* const behind = zone.tiling.after(hole);
+      bool const open = behind != nullptr && behind->state.load(std::memory_order_relaxed) == State::Unmapped;
+      auto const add = [&](Granules begin, Granules end) {
+        if (end <= begin || end - begin < std::max(least, want.granules)) return;
+        all.push_back({.offset = begin,
+                       .granules = end - begin,
+                       .least = least,
+                       .room = open && end == hole.end() ? behind->granules : 0});
+      };
+      add(hole.offset, loot.hole == nullptr ? hole.end() : loot.first * kFrameGranules);
+      if (loot.hole != nullptr) add(loot.last * kFrameGranules, hole.end());
+    };
+    if (const SizeIndex* const holes = index_or_null(zone, want.domain)) holes->for_each(want.granules, look_at);
+    if (want.domain == DomainId::Shared) continue;
+    if (const SizeIndex* const holes = index_or_null(zone, DomainId::Shared)) holes->for_each(want.granules, look_at);
   }
-  for (Record* const r : gone) {
-    pointers_.turn_from(*r);
-    records_.drop(*r);
+  std::sort(all.begin(), all.end(), [](const Stretch& a, const Stretch& b) {
+    return a.granules != b.granules ? a.granules > b.granules : a.offset < b.offset;
+  });
+  return all;
+}
+
+Record* Arena::hole_around(const Stretch& stretch, DomainId domain, const GrowthLimit& limit) {
+  Record* found = nullptr;
+  const Zone& zone = zone_of(stretch.offset);
+  for (DomainId const whose : {domain, DomainId::Shared})
+    if (const SizeIndex* const holes = index_or_null(zone, whose))
+      holes->for_each(stretch.granules, [&](Record& hole) {
+        bool const around = hole.offset <= stretch.offset && stretch.offset + stretch.granules <= hole.end();
+        if (around && usable(hole, {.domain = domain}, limit)) found = &hole;
+      });
+  return found;
+}
+
+Arena::Leased* Arena::lease(const Stretch& stretch, DomainId domain, const GrowthLimit& limit) {
+  std::lock_guard const guard(lock_);
+  if (!pool_.can_map() || records_.in_use() + kSpareRecords > RecordTable::kCapacity) return nullptr;
+  Record* const hole = hole_around(stretch, domain, limit);
+  if (hole == nullptr) return nullptr;
+  Zone& zone = zone_of(stretch.offset);
+  Granules const end = stretch.offset + stretch.granules + frame_ceil(stretch.room);
+  for (const Record* r = hole; r->end() < end;) {
+    r = zone.tiling.after(*r);
+    if (r == nullptr || !usable(*r, {.domain = domain}, limit)) return nullptr;
   }
-  lease.places.clear();
-  for (const Place& place : wanted) lease.places.push_back(place.record);
+  Growth growth{.want = {.domain = domain, .granules = end - stretch.offset}, .start = stretch.offset, .zone = &zone};
+  surround(growth, {.first = hole, .start = stretch.offset});
+  leases_.push_back(std::make_unique<Leased>());
+  leases_.back()->range = growth.target;
+  return leases_.back().get();
+}
+
+bool Arena::change_places(std::span<Change> changes) {
+  std::lock_guard const guard(lock_);
+  std::size_t all = 0;
+  for (const Change& change : changes) all += change.wanted.size();
+  if (records_.in_use() + all + kSpareRecords > RecordTable::kCapacity) return false;
+  for (Change& change : changes) {
+    Leased& lease = *change.lease;
+    for (Place& place : change.wanted) {
+      if (place.record != nullptr) continue;
+      Record& r = *records_.make();
+      r.offset = lease.range->offset + place.offset;
+      r.granules = place.granules;
+      r.planned = true;
+      r.leased.store(true, std::memory_order_relaxed);
+      r.address.store(pool_.address_of(r.offset), std::memory_order_relaxed);
+      r.state.store(State::Idle, std::memory_order_relaxed);
+      place.record = &r;
+    }
+    for (Record* const r : change.gone) {
+      pointers_.turn_from(*r);
+      records_.drop(*r);
+    }
+    lease.places.clear();
+    for (const Place& place : change.wanted) lease.places.push_back(place.record);
+  }
   return true;
 }
 
@@ -162,7 +234,7 @@ std::uint64_t Arena::trim_lease(Leased& lease, Granules above) {
 void Arena::end_lease(Leased& lease, std::span<Record* const> blocks, DomainId domain, std::uint64_t stamp) {
   std::lock_guard const guard(lock_);
   TIDEMARK_INVARIANT(lease.moving.size() == lease.stuck.size());
-  Zone& zone = zones_[kPlanZone];
+  Zone& zone = zone_of(lease.range->offset);
   for (Record* const r : lease.places) {
     if (r->state.load(std::memory_order_relaxed) != State::Idle) continue;
     pointers_.turn_from(*r);
@@ -181,6 +253,7 @@ void Arena::end_lease(Leased& lease, std::span<Record* const> blocks, DomainId d
     Record* const behind = block->granules < rest->granules ? zone.tiling.split(*rest, block->granules) : nullptr;
     zone.tiling.replace(*rest, *block);
     block->leased.store(false, std::memory_order_release);
+    large_among_small_ |= &zone == &zones_[kSmallZone] && block->granules > kSmallGranules;
     rest = behind;
   }
   if (rest != nullptr) settle_but(zone, *rest, lease.stuck);
@@ -201,13 +274,13 @@ std::string Arena::check_leases() const {
   for (const auto& lease : leases_) {
     Granules end = lease->range->offset;
     for (const Record* const block : blocks_of(*lease)) {
-      std::string const where = " at offset " + std::to_string(to_bytes(block->offset));
-      if (block->offset < end) return "two blocks of a lease share memory" + where;
+      auto const where = [&] { return " at offset " + std::to_string(to_bytes(block->offset)); };
+      if (block->offset < end) return "two blocks of a lease share memory" + where();
       end = block->end();
       for (Frame f = block->offset / kFrameGranules; f < frame_ceil(end) / kFrameGranules; ++f)
-        if (pool_.shown(f) == 0) return "a block of a lease has no memory" + where;
+        if (pool_.shown(f) == 0) return "a block of a lease has no memory" + where();
       if (pointers_.find(block->address.load(std::memory_order_relaxed)) != block)
-        return "a pointer into a lease is not found" + where;
+        return "a pointer into a lease is not found" + where();
     }
     if (end > lease->range->end()) return "a block is not in its lease";
   }

@@ -29,6 +29,8 @@ Record* Arena::holding(std::uint64_t address) const {
     if (lease->range->offset <= offset && offset < lease->range->end()) return holding(*lease, offset);
   const Zone& zone = zone_of(offset);
   Record* r = &zone == &zones_[kPlanZone] ? zone.tiling.at(offset) : pointers_.last_before(offset, zone.tiling.begin());
+  if (r == nullptr && large_among_small_)
+    for (r = zone.tiling.first(); r != nullptr && r->end() <= offset;) r = zone.tiling.after(*r);
   return r != nullptr && r->offset <= offset && offset < r->end() ? r : nullptr;
 }
 

@@ -85,6 +85,7 @@ void PagePool::attach(PieceId id, Frame at) {
     TIDEMARK_INVARIANT(shown_[f] == 0);
     shown_[f] = id;
   }
+  shown_frames_ += piece.frames;
 }
 
 void PagePool::detach(PieceId id) {
@@ -93,6 +94,7 @@ void PagePool::detach(PieceId id) {
     TIDEMARK_INVARIANT(shown_[f] == id);
     shown_[f] = 0;
   }
+  shown_frames_ -= piece.frames;
 }
 
 void PagePool::put_in_stock(PieceId id) {

@@ -67,6 +67,7 @@ class PagePool {
   PieceId take_from_stock(Frame at_most);  // stock -> Moving: the largest that fits
   PieceId shown(Frame at) const { return shown_[at]; }
   const Piece& piece(PieceId id) const { return pieces_[id]; }
+  std::size_t piece_ids() const { return pieces_.size(); }  // all are below
 
   Upstream& upstream() const { return upstream_; }
   bool can_map() const { return upstream_.can_map(); }
@@ -77,6 +78,7 @@ class PagePool {
   Granules offset_of(std::uint64_t address, Granules end) const;
   std::uint64_t reserved_frames() const { return reserved_frames_.load(std::memory_order_relaxed); }
   std::uint64_t stock_frames() const { return stock_frames_; }
+  std::uint64_t shown_frames() const { return shown_frames_; }  // that show a piece
   // Claims room for frames that are about to be created; false when they would cross the limit.
   bool claim(Frame frames, std::uint64_t limit_frames);
   void unclaim(Frame frames) { reserved_frames_.fetch_sub(frames, std::memory_order_relaxed); }
@@ -91,6 +93,7 @@ class PagePool {
   std::array<std::vector<PieceId>, kPieceFrames.size()> stock_;
   std::uint64_t base_ = 0;
   std::uint64_t stock_frames_ = 0;
+  std::uint64_t shown_frames_ = 0;
   std::atomic<std::uint64_t> reserved_frames_{0};
   DriverCalls calls_;
 };

@@ -47,7 +47,7 @@ Chore Pilot::find_chore(Loop& loop) const {
   if (!current || !loop.is_at_cut() || loop.is_lost()) return Chore::None;
   if (stage == Solving::Stage::Ended) return Chore::Improve;
   if (loop.wants_trim) return Chore::Trim;
-  return !solving.has_thread() && loop.trimmed ? Chore::Search : Chore::None;
+  return stage == Solving::Stage::HasFirst && loop.trimmed ? Chore::Search : Chore::None;
 }
 
 void Pilot::end_iteration(Loop& loop) {

@@ -26,7 +26,7 @@ enum class Chore : std::uint8_t {
   Solve,    // an iteration is known
   Work,     // the caller's own thread makes the first layout
   Adopt,    // it is there, and the program is at its cut, or has left the loop
-  Search,   // the caller's own thread searches for a better one
+  Search,   // what is left beside it is known: a better one is searched for, by the caller's own thread or another
   Improve,  // it is there, and the program is at its cut
   Discard,  // there is none
   Trim,     // a round was served: what the loop does not need goes back

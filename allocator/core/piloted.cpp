@@ -79,7 +79,8 @@ Record* Allocator::serve(DomainId domain, const Request& request, Granules granu
     return nullptr;
   }
   Record* served = &block;
-  if (!loop->lease->is_mapped(block.right)) served = map_place(guard, *loop, block, request);
+  if (!loop->lease->is_mapped(block.right))
+    served = map_place(guard, *loop, block, request, step->plan->is_carried(step->entry));
   ++(served == &block ? pilot_.counts.hits : pilot_.counts.misses);
   if (served == nullptr) return nullptr;
   if (served == &block) loop->lease->show(block.right);
@@ -109,20 +110,24 @@ bool Allocator::open_lease(Loop& loop) {
     --loop.barred;
     return false;
   }
-  GrowthLimit const limit{.sole_passed = streams_.passed(sole_.load(std::memory_order_acquire))};
-  loop.lease = Lease::make(arena_, loop.domain, loop.replay, limit);
+  loop.lease = Lease::make(arena_, loop.domain, loop.replay, now_passed());
   loop.trimmed = loop.wants_trim = false;
   loop.good_iterations = 0;
   if (!loop.lease) loop.barred = kFirstBar;
   return loop.lease != nullptr;
 }
 
-// The place is taken and gets frames from holes. Where there are not enough of them in the first round, because what
-// the program had before the plan is in the way, a hole elsewhere will do before the device gives more.
-Record* Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request) {
+// The place is taken and gets frames from holes. In the first round, what the program had before the plan is in the way
+// and holds frames in part. So in its first iteration only what will be alive at the next cut comes here, and the rest
+// goes into holes once more; and later, where there are not enough frames, a hole will do before the device gives more.
+Record* Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Record& block, const Request& request,
+                             bool carried) {
   Lease& lease = *loop.lease;
   block.state.store(State::Busy, std::memory_order_relaxed);
   bool const first_round = !loop.trimmed;
+  bool const stays_outside = first_round && loop.good_iterations == 0 && !carried;
+  Want const want{.domain = loop.domain, .granules = block.granules, .lifetime = request.lifetime, .anywhere = true};
+  Record* elsewhere = nullptr;
   ++loop.mappings;  // so that nobody ends the lease
   guard.unlock();
   if (lease.lacks_frames(block)) {
@@ -130,15 +135,15 @@ Record* Allocator::map_place(std::unique_lock<FutexLock>& guard, Loop& loop, Rec
     harvest();
     merge_everything();
     if (may_wait()) wait_for_frames();
+    if (stays_outside) elsewhere = arena_.take(want);
   }
   GrowthLimit limit{.frames = limit_frames_,
                     .sole_passed = streams_.passed(sole_.load(std::memory_order_acquire)),
                     .stitch = options_.stitch && (mode_.load(std::memory_order_acquire) & kCapture) == 0,
                     .grow = !first_round};
-  Status status = lease.map(block, limit);
-  Record* elsewhere = nullptr;
+  Status status = elsewhere != nullptr ? Status::NotReady : lease.map(block, limit);
   if (status == Status::OutOfMemory && first_round) {
-    elsewhere = arena_.take({.domain = loop.domain, .granules = block.granules, .lifetime = request.lifetime});
+    elsewhere = arena_.take(want);
     limit.grow = true;
     if (elsewhere == nullptr) status = lease.map(block, limit);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a pointer to its record, without a lock, for any pointer at all: ours, inside of ours, or nobody's.
 //
-// One cell per granule of the small zone, one per MiB of the large zone: two blocks of more than 1 MiB cannot begin in
+// One cell per granule of the small zone, one per MiB of the large zone: two blocks of 1 MiB or more cannot begin in
 // the same aligned MiB. A cell is a record's number and, while no block begins there, the count of owners that it had.
 // Where the driver cannot map, blocks lie anywhere, and a sharded hash stands in for the subtraction of the base.
 // publish and withdraw: under the arena's lock. find: anybody.

@@ -134,29 +134,29 @@ std::uint64_t Arena::returnable_bytes() const {
   std::lock_guard const guard(lock_);
   std::uint64_t frames = pool_.stock_frames();
   for (const Zone& zone : zones_) {
-    // A run of holes and free blocks would be one hole; what is under it in whole pieces can go.
+    // A run of holes and free blocks would be one hole, and so would what is free of a lease between them; what is
+    // under it in whole pieces can go.
     Granules begin = 0;
     Granules end = 0;
-    auto const count_run = [&] { frames += end > begin ? whole_frames(begin, end) : 0; };
+    auto const count_run = [&] { frames += end > begin ? whole_mapped_frames(begin, end) : 0; };
     for (const Record* r = zone.tiling.first(); r != nullptr; r = zone.tiling.after(*r)) {
       State const state = r->state.load(std::memory_order_relaxed);
-      bool const counts = state == State::Hole || state == State::Cached || state == State::Pending;
+      const Leased* const lease = lease_at(*r);
+      bool const counts = state == State::Hole || state == State::Cached || state == State::Pending || lease != nullptr;
       if (!counts || begin == end) {
         count_run();
         begin = r->offset;
         end = r->offset;
       }
+      if (lease != nullptr)
+        for (const Record* const block : blocks_of(*lease)) {
+          end = block->offset;
+          count_run();
+          begin = end = block->end();
+        }
       if (counts) end = r->end();
     }
     count_run();
-  }
-  for (const auto& lease : leases_) {
-    Granules at = lease->range->offset;
-    for (const Record* const block : blocks_of(*lease)) {
-      frames += whole_mapped_frames(at, block->offset);
-      at = block->end();
-    }
-    frames += whole_mapped_frames(at, lease->range->end());
   }
   return frames * kFrameBytes;
 }

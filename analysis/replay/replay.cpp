@@ -9,7 +9,7 @@ namespace tidemark::analysis {
 namespace {
 
 std::unique_ptr<Rules> rules_of(const ReplayOptions& options, const Lifetimes& lifetimes) {
-  if (options.allocator == "tidemark") return tidemark_rules(lifetimes.peak_live_bytes(), options.search_seconds);
+  if (options.allocator == "tidemark") return tidemark_rules(lifetimes.peak_live_bytes(), options.search);
   if (options.allocator == "pytorch") return pytorch_rules();
   if (options.allocator == "expandable") return expandable_rules();
   if (options.allocator == "ideal") return ideal_rules();

@@ -21,9 +21,14 @@ class Rules {
   virtual std::uint64_t driver_calls() const = 0;
 };
 
-// The allocator itself, over a driver that only counts. It plans the loop that it sees; the search for a better layout
-// than the first takes place inside of an allocation, so that a replay is the same each time but for what is found.
-std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes, double search_seconds);
+// How long a better layout of the loop is searched for. In looks (allocator/core/plan/stop.h) a replay is the same each
+// time, in seconds it is but for what is found.
+struct SearchTime {
+  double seconds = 0;
+  std::uint64_t looks = 0;
+};
+// The allocator itself, over a driver that only counts. It plans the loop that it sees, inside of an allocation.
+std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes, SearchTime search);
 std::unique_ptr<Rules> pytorch_rules();     // PyTorch's caching allocator
 std::unique_ptr<Rules> expandable_rules();  // the same with expandable segments
 std::unique_ptr<Rules> ideal_rules();       // reserves exactly what is live
@@ -43,7 +48,7 @@ struct ReplayResult {
 struct ReplayOptions {
   std::string allocator;  // tidemark, pytorch, expandable or ideal
   std::uint64_t repetitions = 1;
-  double search_seconds = 0;  // of tidemark, for a better layout of the loop
+  SearchTime search = {};  // of tidemark
 };
 // What is live at the end is freed before the next repetition.
 Result<ReplayResult> replay(const Lifetimes& lifetimes, const ReplayOptions& options);

@@ -47,9 +47,10 @@ class CountingDriver : public allocator::Upstream {
 
 class TidemarkRules : public Rules {
  public:
-  TidemarkRules(std::uint64_t peak_live_bytes, double search_seconds)
+  TidemarkRules(std::uint64_t peak_live_bytes, SearchTime search)
       : allocator_(allocator::Allocator::make(driver_, {.capacity_bytes = 2 * peak_live_bytes + (1ull << 30),
-                                                        .plan_search_seconds = search_seconds,
+                                                        .plan_search_seconds = search.seconds,
+                                                        .plan_search_looks = search.looks,
                                                         .plan_in_foreground = true})) {}
   std::uint64_t allocate(std::uint64_t bytes) override {
     std::uint64_t address = 0;
@@ -68,8 +69,8 @@ class TidemarkRules : public Rules {
 
 }  // namespace
 
-std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes, double search_seconds) {
-  return std::make_unique<TidemarkRules>(peak_live_bytes, search_seconds);
+std::unique_ptr<Rules> tidemark_rules(std::uint64_t peak_live_bytes, SearchTime search) {
+  return std::make_unique<TidemarkRules>(peak_live_bytes, search);
 }
 
 }  // namespace tidemark::analysis

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "allocator/core/plan/verify.h"
 #include "base/bytes.h"
 
 namespace tidemark::plan {
@@ -76,29 +77,78 @@ void classify(const Iteration& it, CircularPlan& plan) {
   plan.cut_block = first == it.blocks.end() ? 0 : static_cast<std::size_t>(first - it.blocks.begin());
 }
 
+// A buffer of the ring, and where its offset is told.
+struct Occurrences {
+  std::vector<Buffer> buffers;
+  std::vector<std::size_t> slots;  // in plan.offsets
+  void add(const Buffer& buffer, std::size_t slot) {
+    buffers.push_back(buffer);
+    slots.push_back(slot);
+  }
+};
+
+Occurrences occurrences(const Iteration& it, const CircularPlan& plan) {
+  Occurrences all;
+  for (unsigned turn = 0; turn < plan.periods; ++turn) {
+    for (std::size_t i = 0; i < it.blocks.size(); ++i) {
+      Block const& b = it.blocks[i];
+      if (plan.roles[i] == Role::Persistent) continue;
+      all.add({.lower = b.begin + turn * it.period,
+               .upper = b.end + turn * it.period,
+               .size_bytes = round_up(b.size_bytes, it.alignment),
+               .alignment = it.alignment},
+              turn * it.blocks.size() + i);
+    }
+  }
+  return all;
+}
+
+// What goes into strips is told in the plan; the rest is returned.
+Result<Occurrences> put_beside(const Occurrences& all, std::uint64_t period, std::span<const Strip> strips,
+                               CircularPlan& plan) {
+  Problem const problem = make_problem(all.buffers, {.period = period});
+  auto const beside = fill_strips(problem, strips);
+  std::vector<Occurrences> inside(strips.size());
+  std::vector<Layout> layouts(strips.size());
+  std::vector<bool> gone(all.buffers.size());
+  for (std::size_t arc = 0; arc < beside.size(); ++arc) {
+    if (!beside[arc]) continue;
+    std::uint32_t const k = problem.buffer[arc];
+    std::size_t const strip = beside[arc]->strip;
+    std::uint64_t const offset = static_cast<std::uint64_t>(beside[arc]->offset) * problem.unit_bytes;
+    gone[k] = true;
+    inside[strip].add(all.buffers[k], all.slots[k]);
+    layouts[strip].offsets.push_back(offset);
+    layouts[strip].height = std::max(layouts[strip].height, offset + all.buffers[k].size_bytes);
+    plan.offsets[all.slots[k]] = strips[strip].offset + offset;
+  }
+  for (std::size_t i = 0; i < strips.size(); ++i) {
+    if (inside[i].buffers.empty()) continue;
+    // The same judge as for the arena.
+    if (auto seen = verify_repeating(inside[i].buffers, period, layouts[i]); !seen.ok()) return seen.error();
+    if (layouts[i].height > strips[i].size_bytes) return Error{Errc::Corrupt, "a strip is too full", ""};
+    plan.strips.push_back(strips[i]);
+  }
+  Occurrences rest;
+  for (std::size_t k = 0; k < all.buffers.size(); ++k)
+    if (!gone[k]) rest.add(all.buffers[k], all.slots[k]);
+  return rest;
+}
+
 }  // namespace
 
-Result<CircularPlan> plan_circular(const Iteration& it, const Options& options) {
+Result<CircularPlan> plan_circular(const Iteration& it, const Options& options, std::span<const Strip> strips) {
   if (auto sound = check(it); !sound.ok()) return sound.error();
   CircularPlan plan;
   classify(it, plan);
-  std::size_t const count = it.blocks.size();
-  std::vector<Buffer> buffers;
-  std::vector<std::size_t> slot;  // of a buffer in plan.offsets
-  for (unsigned turn = 0; turn < plan.periods; ++turn) {
-    for (std::size_t i = 0; i < count; ++i) {
-      Block const& b = it.blocks[i];
-      if (plan.roles[i] == Role::Persistent) continue;
-      buffers.push_back({.lower = b.begin + turn * it.period,
-                         .upper = b.end + turn * it.period,
-                         .size_bytes = round_up(b.size_bytes, it.alignment),
-                         .alignment = it.alignment});
-      slot.push_back(turn * count + i);
-    }
+  plan.offsets.assign(plan.periods * it.blocks.size(), 0);
+  Occurrences all = occurrences(it, plan);
+  std::uint64_t const period = plan.periods * it.period;
+  if (!strips.empty()) {
+    TIDEMARK_TRY(all, put_beside(all, period, strips, plan));
   }
-  TIDEMARK_TRY(Plan const ring, plan_ring(buffers, plan.periods * it.period, options));
-  plan.offsets.assign(plan.periods * count, 0);
-  for (std::size_t k = 0; k < slot.size(); ++k) plan.offsets[slot[k]] = ring.layout.offsets[k];
+  TIDEMARK_TRY(Plan const ring, plan_ring(all.buffers, period, options));
+  for (std::size_t k = 0; k < all.slots.size(); ++k) plan.offsets[all.slots[k]] = ring.layout.offsets[k];
   plan.height = ring.layout.height;
   plan.bound = ring.bound;
   plan.least = ring.least;

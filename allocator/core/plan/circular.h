@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "allocator/core/plan/planner.h"
+#include "allocator/core/plan/strips.h"
 
 namespace tidemark::plan {
 
@@ -39,9 +40,11 @@ struct CircularPlan {
   unsigned periods = 1;     // iterations that are laid out side by side
   std::vector<Role> roles;  // per block
   std::vector<std::uint64_t>
-      offsets;               // of block i in iteration t: offsets[(t % periods) * blocks + i]; persistent: unused
-  std::uint64_t height = 0;  // bytes of the arena
-  std::uint64_t bound = 0;   // largest sum alive at once, persistent ones excluded
+      offsets;                // of block i in iteration t: offsets[(t % periods) * blocks + i]; persistent: unused
+  std::uint64_t height = 0;   // bytes of the arena
+  std::uint64_t bound = 0;    // largest sum alive at once, of what lies in the arena
+  Strip lead;                 // the arena begins in it, where it is free; empty: anywhere
+  std::vector<Strip> strips;  // those beside the arena in which blocks lie
   std::uint64_t persistent_bytes = 0;  // rounded, outside of the plan
   std::uint64_t cut = 0;               // clock of the fewest bytes alive
   std::uint64_t cut_bytes = 0;         // so many, rounded
@@ -50,6 +53,8 @@ struct CircularPlan {
   double seconds = 0;
 };
 
-Result<CircularPlan> plan_circular(const Iteration& iteration, const Options& options);
+// Blocks may lie in strips as well as in the arena, at offsets that say so.
+Result<CircularPlan> plan_circular(const Iteration& iteration, const Options& options,
+                                   std::span<const Strip> strips = {});
 
 }  // namespace tidemark::plan

@@ -24,9 +24,14 @@ std::uint64_t hash_of(F event) {
 
 }  // namespace
 
-ServingPlan::ServingPlan(const Recorded& recorded, const CircularPlan& layout) : height_(layout.height) {
+ServingPlan::ServingPlan(const Recorded& recorded, const CircularPlan& layout)
+    : height_(layout.height), strips_(layout.strips), lead_(layout.lead) {
   std::size_t const n = recorded.events.size();
-  for (std::size_t i = 0; i < n; ++i) events_.push_back(recorded.events[(layout.cut_block + i) % n]);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::size_t const block = (layout.cut_block + i) % n;
+    events_.push_back(recorded.events[block]);
+    carried_.push_back(layout.roles[block] == Role::CarryOver);
+  }
   // What is allocated before the cut belongs to the iteration that began at the cut before.
   for (std::size_t entry = 0; entry < layout.periods * n; ++entry) {
     std::size_t const block = (layout.cut_block + entry) % (layout.periods * n);

@@ -30,14 +30,22 @@ class ServingPlan {
   const Extent& place(std::size_t entry) const { return places_[entry]; }
   const std::vector<Extent>& places() const { return places_; }
   std::uint64_t height() const { return height_; }
+  // The block is alive at the next cut.
+  bool is_carried(std::size_t entry) const { return carried_[entry % carried_.size()]; }
+  // Beside the arena, where some of the places are; and what the arena begins in, if there is something.
+  const std::vector<Strip>& strips() const { return strips_; }
+  const Strip& lead() const { return lead_; }
   // The entry after the only place where these four events follow one another; none if there are several or none.
   std::optional<std::size_t> find(const AllocEvent (&last)[4]) const;
 
  private:
   std::vector<AllocEvent> events_;
   std::vector<Extent> places_;
+  std::vector<bool> carried_;                             // by event
   std::unordered_map<std::uint64_t, std::size_t> after_;  // by hash of four events; kAmbiguous where there are several
   std::uint64_t height_ = 0;
+  std::vector<Strip> strips_;
+  Strip lead_;
 };
 
 class PlanCursor {

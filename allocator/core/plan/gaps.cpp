@@ -2,11 +2,14 @@
 #include "allocator/core/plan/gaps.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
 
 constexpr std::int64_t kNowhere = -1;
+constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint64_t kLooksPerArc = 100;  // the buckets, its way into the tree and back
 
 std::int64_t aligned(std::int64_t offset, std::int64_t alignment) {
   return alignment == 1 ? offset : (offset + alignment - 1) / alignment * alignment;
@@ -14,7 +17,7 @@ std::int64_t aligned(std::int64_t offset, std::int64_t alignment) {
 
 }  // namespace
 
-Gaps::Gaps(const Problem& problem) : problem_(problem) {
+Gaps::Gaps(const Problem& problem, Effort& effort) : problem_(problem), effort_(effort) {
   auto const count = static_cast<std::uint32_t>(problem.arcs.size());
   while (leaves_ < problem.sections) leaves_ *= 2;
   first_.assign(problem.sections + 1, count);
@@ -46,19 +49,40 @@ void Gaps::meet(std::uint32_t arc, const std::vector<std::int64_t>& offsets) {
     met_.insert(met_.end(), covering_[node].begin(), covering_[node].end());
   meet_starts(std::min(a.begin + 1, problem_.sections), std::min(a.end, problem_.sections), offsets);
   if (a.end > problem_.sections) meet_starts(0, a.end - problem_.sections, offsets);
-  std::sort(met_.begin(), met_.end());
+}
+
+void Gaps::deal(std::int64_t height) {
+  unsigned shift = 0;
+  while (height >> shift >= kBuckets) ++shift;
+  heads_.assign(kBuckets, kNone);
+  next_.resize(met_.size());
+  for (std::uint32_t i = 0; i < met_.size(); ++i) {
+    auto const bucket = static_cast<std::size_t>(met_[i].first >> shift);
+    next_[i] = std::exchange(heads_[bucket], i);
+  }
 }
 
 std::int64_t Gaps::gap_for(const Arc& arc, Fit fit) {
   std::int64_t below = 0, best = kNowhere, tightest = INT64_MAX;
-  for (Extent const& e : met_) {
-    std::int64_t const at = aligned(below, arc.alignment);
-    if (e.first - at >= arc.size && e.first - below < tightest) {
-      best = at;
-      if (fit == Fit::Lowest) return best;
-      tightest = e.first - below;
+  for (std::uint32_t const head : heads_) {
+    bucket_.clear();
+    for (std::uint32_t i = head; i != kNone; i = next_[i]) {
+      // What begins below the highest end so far leaves no gap beneath it.
+      if (met_[i].first <= below)
+        below = std::max(below, met_[i].second);
+      else
+        bucket_.push_back(met_[i]);
     }
-    below = std::max(below, e.second);
+    if (bucket_.size() > 1) std::sort(bucket_.begin(), bucket_.end());
+    for (Extent const& e : bucket_) {
+      std::int64_t const at = aligned(below, arc.alignment);
+      if (e.first - at >= arc.size && e.first - below < tightest) {
+        best = at;
+        if (fit == Fit::Lowest) return best;
+        tightest = e.first - below;
+      }
+      below = std::max(below, e.second);
+    }
   }
   return best != kNowhere ? best : aligned(below, arc.alignment);
 }
@@ -74,6 +98,8 @@ std::int64_t Gaps::place(std::span<const std::uint32_t> rank, const Wish& wish, 
   for (std::uint32_t const arc : order) {
     Arc const& a = problem_.arcs[arc];
     meet(arc, offsets);
+    deal(height);
+    effort_.looks += kLooksPerArc + met_.size();
     std::int64_t const at = gap_for(a, wish.fit);
     height = std::max(height, at + a.size);
     if (height >= wish.limit || wish.stop.now()) return wish.limit;

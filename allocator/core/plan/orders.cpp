@@ -16,6 +16,16 @@ std::span<const Order> orders() {
   return kOrders;
 }
 
+std::span<const Order> gap_orders() {
+  static constexpr Order kOrders[] = {{.size_power = 1, .length_power = 0.2}, {.size_power = 1, .length_power = 0.1},
+                                      {.size_power = 1, .length_power = 0.3}, {.size_power = 0.25, .length_power = 1},
+                                      {.size_power = 1, .length_power = 1},   {.size_power = 0.5, .length_power = 1},
+                                      {.size_power = 1, .length_power = 0.5}, {.size_power = 1, .length_power = 0.75},
+                                      {.size_power = 1, .length_power = 3},   {.size_power = 0.05, .length_power = 1},
+                                      {.size_power = 1, .length_power = 0}};
+  return kOrders;
+}
+
 std::vector<double> weights(const Problem& problem, Order order) {
   std::vector<double> all;
   all.reserve(problem.arcs.size());

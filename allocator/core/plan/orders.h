@@ -16,8 +16,9 @@ struct Order {
   double length_power = 0;
 };
 
-// Promising ones first.
+// Promising ones first: for the skyline, and for gaps, where large ones come first and small ones fill what is left.
 std::span<const Order> orders();
+std::span<const Order> gap_orders();
 std::vector<double> weights(const Problem& problem, Order order);
 // The place of each arc when they are sorted by falling weight; equal ones stay in order.
 std::vector<std::uint32_t> ranks(std::span<const double> weights);

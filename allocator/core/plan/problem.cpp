@@ -41,6 +41,28 @@ std::uint64_t section_at(const std::vector<std::uint64_t>& starts, std::uint64_t
   return round * starts.size() + static_cast<std::uint64_t>(at);
 }
 
+// Where nothing ends between a section and the next one, all that is alive in it is alive in the next one too: it says
+// nothing that the other does not say. What remains are the sections before an end. In small problems all are kept:
+// there is little to gain, and the lengths of arcs, by which they are ordered, say more with them.
+void drop_sections(Problem& p) {
+  constexpr std::uint32_t kFew = 1000;
+  if (p.sections < kFew) return;
+  std::vector<bool> kept(p.sections);
+  for (Arc const& a : p.arcs) kept[(a.end - 1) % p.sections] = true;
+  std::vector<std::uint32_t> at(p.sections + 1);  // the number of the first that is kept, from each on
+  for (std::uint32_t s = 0; s < p.sections; ++s) at[s + 1] = at[s] + (kept[s] ? 1 : 0);
+  std::uint32_t const count = at[p.sections];
+  auto const moved = [&](std::uint32_t s) { return s / p.sections * count + at[s % p.sections]; };
+  for (Arc& a : p.arcs) {
+    a.begin = moved(a.begin);
+    a.end = moved(a.end);
+    if (a.begin < count) continue;  // what begins behind the last end begins the next round
+    a.begin -= count;
+    a.end -= count;
+  }
+  p.sections = count;
+}
+
 void sum_up(Problem& p) {
   std::vector<std::int64_t> change(2 * static_cast<std::size_t>(p.sections) + 1);
   for (Arc const& a : p.arcs) {
@@ -84,6 +106,7 @@ Problem make_problem(Buffers buffers, Shape shape) {
     p.arcs.push_back(arc);
     p.buffer.push_back(i);
   }
+  drop_sections(p);
   std::vector<std::uint32_t> order(p.arcs.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return p.arcs[a].begin < p.arcs[b].begin; });

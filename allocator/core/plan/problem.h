@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner's view of buffers: time is cut into sections at the starts of buffers (two buffers meet exactly if one is
-// alive where the other starts), a buffer is an arc of sections, sizes are whole numbers of a unit. On a ring, where an
-// iteration repeats, section `sections` is section 0 again and an arc may run across it.
+// alive where the other starts), of which only those matter at whose end a buffer ends (of large problems only these
+// are kept). A buffer is an arc of sections, sizes are whole numbers of a unit. On a ring, where an iteration repeats,
+// section `sections` is section 0 again and an arc may run across it.
 #pragma once
 #include <cstdint>
 #include <vector>

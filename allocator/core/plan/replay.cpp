@@ -32,7 +32,8 @@ void Replay::allow() {
     places.insert(places.end(), c.plan().places().begin(), c.plan().places().end());
     arena_bytes_ = std::max(arena_bytes_, c.plan().height());
   }
-  for (Extent const& e : slots_.taken()) arena_bytes_ = std::max(arena_bytes_, e.end());
+  for (Extent const& e : slots_.taken())
+    if (e.offset < kBeside) arena_bytes_ = std::max(arena_bytes_, e.end());
   slots_.allow(places);
 }
 

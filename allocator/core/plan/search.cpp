@@ -25,7 +25,8 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
-Search::Search(const Problem& problem, std::uint64_t seed) : problem_(problem), random_(seed) {
+Search::Search(const Problem& problem, std::uint64_t seed, Effort& effort)
+    : problem_(problem), effort_(effort), random_(seed) {
   begins_.resize(problem.sections);
   ends_.resize(problem.sections);
   for (std::uint32_t i = 0; i < problem.arcs.size(); ++i) {
@@ -67,6 +68,7 @@ Outcome Search::fit(const Limits& limits, std::vector<std::int64_t>& offsets) {
   std::uint64_t const unit = std::max<std::uint64_t>(1000, 4 * problem_.arcs.size()), begin = states_;
   for (; states_ - begin < limits.states; ++run_) {
     reset();
+    effort_.looks += problem_.sections + problem_.arcs.size();
     choose();
     stopped_ = false;
     deepest_ = 0;
@@ -213,6 +215,7 @@ std::uint64_t Search::hash_of(Range range) const {
 
 bool Search::solve_connected(Range range) {
   if (out_of_states()) return false;
+  effort_.looks += kLooksPerSection * (range.end - range.begin);
   std::size_t const mark = lifted_.size();
   Valley next;
   if (!settle_valleys(range, next)) {

@@ -27,8 +27,9 @@ enum class Outcome : std::uint8_t { Found, Impossible, Stopped };
 
 class Search {
  public:
-  // The problem outlives the search; all of its arcs are aligned.
-  Search(const Problem& problem, std::uint64_t seed);
+  static constexpr std::uint64_t kLooksPerSection = 4;  // of a state: its floor, its hash, its cases from both sides
+  // Problem and effort outlive the search; all arcs are aligned.
+  Search(const Problem& problem, std::uint64_t seed, Effort& effort);
   // Found: `offsets` per arc in units, all within the capacity (units). Stopped: asked to, or after about so many
   // states; another call with the same capacity goes on with what has been learned.
   struct Limits {
@@ -86,6 +87,7 @@ class Search {
   };
 
   const Problem& problem_;
+  Effort& effort_;
   std::mt19937_64 random_;
   std::vector<std::vector<std::uint32_t>> begins_, ends_;  // arcs by their first section, and by the one after the last
   std::vector<std::uint64_t> keys_;                        // random numbers that name arcs in hashes

@@ -2,12 +2,18 @@
 #include "allocator/core/plan/skyline.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/invariant.h"
 
 namespace tidemark::plan {
+namespace {
+constexpr std::uint64_t kWays = 4;
+}
 
-Skyline::Skyline(const Problem& problem) : problem_(problem), waiting_(problem) {}
+// A run of the profile costs some ways down the tree of what waits.
+Skyline::Skyline(const Problem& problem, Effort& effort)
+    : problem_(problem), effort_(effort), step_looks_(kWays * std::bit_width(problem.arcs.size())), waiting_(problem) {}
 
 std::uint32_t Skyline::add(Run run) {
   auto const id = static_cast<std::uint32_t>(runs_.size());
@@ -115,6 +121,7 @@ std::int64_t Skyline::place(std::span<const std::uint32_t> rank, std::int64_t li
     std::uint32_t const run = lowest_.top().run;
     lowest_.pop();
     if (runs_[run].gone) continue;
+    effort_.looks += step_looks_;
     std::uint32_t const arc = fitting(runs_[run]);
     if (arc == kNone) {
       bool const raised = raise(run);

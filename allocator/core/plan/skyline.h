@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "allocator/core/plan/candidates.h"
+#include "allocator/core/plan/stop.h"
 
 namespace tidemark::plan {
 
 class Skyline {
  public:
-  explicit Skyline(const Problem& problem);
+  // The effort is the caller's, and outlives it.
+  Skyline(const Problem& problem, Effort& effort);
   // Fills offsets (units, per arc); returns the height. Gives up, returning `limit`, once the height reaches it.
   std::int64_t place(std::span<const std::uint32_t> rank, std::int64_t limit, std::vector<std::int64_t>& offsets);
 
@@ -42,6 +44,8 @@ class Skyline {
   bool whole(const Run& run) const { return problem_.ring && run.end - run.begin == problem_.sections; }
 
   const Problem& problem_;
+  Effort& effort_;
+  std::uint64_t step_looks_;
   Candidates waiting_;
   std::vector<Run> runs_;
   std::priority_queue<Lowest> lowest_;

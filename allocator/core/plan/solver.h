@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One planning job: the best layout so far, and the ways to find a better one. Internal to the planner.
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "allocator/core/plan/climb.h"
+#include "allocator/core/plan/orders.h"
 #include "allocator/core/plan/planner.h"
 #include "allocator/core/plan/search.h"
 
@@ -23,13 +25,17 @@ class Solver {
 
  private:
   void at_once();
-  void try_gaps(const Stop& stop);
-  void improve();
-  void climb_for(double seconds);
-  void search_for(double seconds);
+  void try_orders(std::size_t count, const Stop& stop);
+  void try_gaps(std::size_t count, const Stop& stop);
+  void take_turns(const Stop& stop);
+  Climb::Start next_start();
+  Climb& next_climb();
+  void climb_until(const Stop& stop);
+  void search_until(const Stop& stop);
   std::int64_t target() const;
   bool offer(const Problem& problem, const std::vector<std::int64_t>& offsets);
   void tell();
+  bool is_large() const;  // too large for the complete search
   bool done() const;
   bool enough() const;
   std::int64_t best_in_units_of(const Problem& problem) const;
@@ -38,18 +44,28 @@ class Solver {
   std::uint64_t period_;
   const Options& options_;
   Clock::time_point begin_ = Clock::now(), told_ = begin_;
+  Effort effort_;
   Stop stop_;
-  Problem problem_;          // all aligned alike: for skyline and search
-  bool mixed_ = false;       // buffers have alignments of their own, which cost less in gaps
+  double climb_looks_, search_looks_;         // of the next turn
+  std::uint64_t climbed_ = 0, searched_ = 0;  // looks so far
+  Problem problem_;                           // all aligned alike: for skyline and search
+  bool mixed_ = false;                        // buffers have alignments of their own, which cost less in gaps
   bool exact_ = true;        // rounding to the common alignment changed no size: proofs hold for the buffers
   std::int64_t proved_ = 0;  // units: no layout of problem_ is lower
   std::uint64_t bound_bytes_ = 0;
   std::optional<Layout> best_;
-  std::vector<double> best_weights_;
-  std::optional<Climb> climb_;
+  Way best_way_ = Way::Skyline;  // that gave the lowest layout
+  std::size_t best_gap_order_ = 0;
+  struct Tried {
+    std::int64_t height;
+    Order order;
+  };
+  std::vector<Tried> starts_;  // with the skyline
+  std::vector<std::unique_ptr<Climb>> climbs_;
   std::optional<Search> search_;
-  std::uint64_t climbs_ = 0, searches_ = 0;
-  std::size_t gaps_tried_ = 0;  // of the orders with each fit
+  std::size_t turn_ = 0, climbs_begun_ = 0;
+  std::uint64_t searches_ = 0;
+  std::size_t orders_tried_ = 0, gaps_tried_ = 0;  // gaps: of the orders with each fit
   bool impossible_ = false;
   std::optional<Error> defect_;
 };

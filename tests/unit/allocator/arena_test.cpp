@@ -137,5 +137,79 @@ TEST_F(SegmentTest, SegmentsNeverMergeAndGoBackWhole) {
   EXPECT_TRUE(driver.accessible(address(keep), 3 << 20));
 }
 
+// --- stretches: what is free between blocks that stay ---
+
+struct StretchTest : ArenaTest {
+  std::vector<Arena::Stretch> stretches() { return arena.stretches({.granules = 1}, {}); }
+  // Blocks that stay, with room between them.
+  void pin(Bytes size, Bytes room) {
+    Record* const a = get(size);
+    Record* const free_later = get(room);
+    Record* const b = get(size);
+    free(free_later);
+    pinned = {a, b};
+  }
+  std::vector<Record*> pinned;
+};
+
+TEST_F(StretchTest, HolesInFramesThatAreHeldAreFoundWithoutThosePartsThatCouldMove) {
+  EXPECT_TRUE(stretches().empty());
+  pin(300_KiB, 400_KiB);
+  auto const found = stretches();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].granules, to_granules((2 << 20) - (1000 << 10))) << "the rest of the frame";
+  EXPECT_EQ(found[1].granules, to_granules(400 << 10));
+  pin(3_MiB, 7_MiB);
+  auto const large = stretches();
+  for (const Arena::Stretch& s : large) EXPECT_LT(s.granules, kFrameGranules);
+  EXPECT_TRUE(std::any_of(large.begin(), large.end(), [](auto& s) { return s.least == kSmallGranules; }));
+}
+
+TEST_F(StretchTest, OneThatIsLeasedIsNobodysUntilTheLeaseEnds) {
+  pin(300_KiB, 400_KiB);
+  Arena::Stretch const stretch = stretches()[1];
+  Arena::Leased* const lease = arena.lease(stretch, DomainId::Shared, {});
+  ASSERT_NE(lease, nullptr);
+  EXPECT_EQ(arena.lease(stretch, DomainId::Shared, {}), nullptr) << "once";
+  EXPECT_EQ(stretches().size(), 1u);
+  std::vector<Arena::Change> change = {
+      {.lease = lease, .wanted = {{.offset = 0, .granules = 100}, {.offset = 50, .granules = 100}}}};
+  ASSERT_TRUE(arena.change_places(change));
+  Record& block = *lease->places[1];
+  block.state = State::Live;
+  arena.turn_to(block);
+  EXPECT_EQ(arena.find(address(&block)), &block);
+  EXPECT_EQ(arena.holding(address(&block) + 1000), &block);
+  EXPECT_EQ(arena.check(), "");
+  arena.end_lease(*lease, std::vector<Record*>{&block}, DomainId::Shared, 0);
+  EXPECT_EQ(arena.check(), "");
+  EXPECT_EQ(arena.find(address(&block)), &block) << "it lives on";
+  EXPECT_EQ(stretches().size(), 3u) << "before it and behind it";
+  free(&block);
+  EXPECT_EQ(stretches().size(), 2u);
+}
+
+TEST_F(StretchTest, WhatIsInUseOrWaitsForAStreamIsNotLeased) {
+  pin(300_KiB, 400_KiB);
+  Arena::Stretch const stretch = stretches()[1];
+  Record* const block = take(10_KiB);
+  ASSERT_NE(block, nullptr);
+  auto const other = static_cast<DomainId>(3);
+  EXPECT_EQ(arena.lease(stretch, DomainId::Shared, {}), nullptr);
+  free(block, 7);
+  EXPECT_EQ(arena.lease(stretch, other, {.sole_passed = 6}), nullptr);
+  EXPECT_NE(arena.lease(stretch, other, {.sole_passed = 7}), nullptr);
+}
+
+TEST_F(StretchTest, WhatALeaseLeavesFreeCountsWithTheHolesBesideIt) {
+  pin(700_KiB, 1_MiB);
+  for (Record* const block : pinned) free(block);
+  std::uint64_t const all = arena.returnable_bytes();
+  EXPECT_EQ(all, reserved());
+  Arena::Leased* const lease = arena.lease({.offset = pinned[0]->offset + 1000, .granules = 500}, DomainId::Shared, {});
+  ASSERT_NE(lease, nullptr);
+  EXPECT_EQ(arena.returnable_bytes(), all);
+}
+
 }  // namespace
 }  // namespace tidemark::allocator

@@ -164,6 +164,7 @@ TEST_F(PilotTest, ABlockThatIsFreedTwiceIsFoundInAPlanToo) {
   LoopRunner runner(*this);
   LoopProgram const program = training_loop(1);
   runner.run(program, kEnough);
+  runner.free_due();
   std::uint64_t const hits = statistics().plan_hits;
   std::uint64_t const a = allocate({program[0].bytes});
   ASSERT_EQ(statistics().plan_hits, hits + 1);
@@ -236,6 +237,80 @@ TEST_F(TightPilot, APlanGivesItsFramesUpBeforeAnAllocationFails) {
   EXPECT_NE(other, 0u);
   allocator->free(other);
   runner.run(program, 3);
+}
+
+// --- a better layout than the first ---
+
+struct SearchingPilot : PilotTest {
+  SearchingPilot()
+      : PilotTest({.capacity_bytes = 2ull << 30}, {.plan_search_seconds = 0,
+                                                   .plan_search_looks = 30'000'000,
+                                                   .plan_in_foreground = true,
+                                                   .plan_from_bytes = 0}) {}
+  // What stays for good, with room between that nobody needs but the loop.
+  static void begin(LoopRunner& runner) {
+    for (std::size_t i = 0; i < 12; ++i) {
+      runner.allocate(600'000 + 512 * i, std::size_t{1} << 40);
+      runner.allocate(800'000, 30 - 2 * i);
+    }
+    for (int i = 0; i < 20; ++i) runner.allocate(512, 1);
+  }
+  std::uint64_t holes() const { return allocator->arena().use().hole_bytes; }
+};
+
+TEST_F(SearchingPilot, UsesWhatIsFreeBetweenBlocksThatStay) {
+  LoopRunner runner(*this);
+  begin(runner);
+  LoopProgram const program = training_loop(2);
+  std::uint64_t reserved_before = 0, holes_before = 0;
+  for (int i = 0; i < 3 * kEnough && statistics().plans_improved == 0; ++i) {
+    runner.run(program);
+    reserved_before = statistics().reserved_bytes;
+    holes_before = holes();
+  }
+  ASSERT_EQ(statistics().plans_improved, 1u) << told();
+  runner.run(program, 10);
+  std::uint64_t const calls = statistics().driver_calls;
+  EXPECT_EQ(hit_percent([&] { runner.run(program, 5); }), 100u) << told();
+  EXPECT_EQ(statistics().driver_calls, calls);
+  EXPECT_LT(statistics().reserved_bytes, reserved_before);
+  EXPECT_LT(holes(), holes_before / 2) << "of " << holes_before;
+  EXPECT_EQ(allocator->check(), "");
+}
+
+TEST_F(SearchingPilot, WhatCanBeGivenBackIsCounted) {
+  LoopRunner runner(*this);
+  begin(runner);
+  LoopProgram const program = training_loop(2);
+  for (int i = 0; i < 3 * kEnough && statistics().plans_improved == 0; ++i) runner.run(program);
+  ASSERT_EQ(statistics().plans_improved, 1u) << told();
+  runner.run(program, 3);
+  for (std::size_t k = 0; k < program.size() / 4; ++k) runner.allocate(program[k].bytes, program[k].lives);
+  DeviceMemory memory;
+  ASSERT_EQ(allocator->memory_info(&memory), Status::Ok);
+  allocator->give_back(~0ull >> 1);
+  EXPECT_EQ(memory.free_bytes, (2ull << 30) - device.used_bytes());
+  runner.free_everything();
+  device.run_everything();
+  allocator->give_back(~0ull >> 1);
+  EXPECT_EQ(device.used_bytes(), 0u);
+}
+
+TEST_F(SearchingPilot, AfterSomethingElseTheRoomBetweenIsUsedAgain) {
+  LoopRunner runner(*this);
+  begin(runner);
+  LoopProgram const program = training_loop(2);
+  for (int i = 0; i < 3 * kEnough && statistics().plans_improved == 0; ++i) runner.run(program);
+  runner.run(program, 5);
+  std::uint64_t const best = statistics().reserved_bytes;
+  for (int i = 0; i < 3; ++i) {
+    std::mt19937 random(7 + static_cast<unsigned>(i));  // not a loop of its own
+    for (int k = 0; k < 3000; ++k) runner.allocate(1 + random() % (3 << 20), 1 + random() % 8);
+    EXPECT_EQ(allocator->check(), "");
+    runner.run(program, 12);
+    EXPECT_EQ(hit_percent([&] { runner.run(program, 3); }), 100u) << "after evaluation " << i << told();
+  }
+  EXPECT_LE(statistics().reserved_bytes, best + 2 * kFrameBytes);
 }
 
 struct Turns : PilotTest, testing::WithParamInterface<std::size_t> {};
@@ -376,7 +451,7 @@ TEST(Solving, AChildOfAForkDoesNotWaitForItsParentsThread) {
         {.begin = 2 * i, .end = 2 * i + 1 + random() % 3000, .size_bytes = 512 + random() % 4'000'000});
     iteration.events.push_back({.size_bytes = iteration.iteration.blocks.back().size_bytes});
   }
-  auto solving = Solving::start(std::move(iteration), 600, true);
+  auto solving = Solving::start(std::move(iteration), {.seconds = 600}, true);
   ASSERT_NE(solving, nullptr);
   pid_t const child = fork();
   if (child == 0) {

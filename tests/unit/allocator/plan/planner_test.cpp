@@ -126,6 +126,32 @@ TEST(Planner, ACancelledSearchReturnsTheBestSoFar) {
   EXPECT_TRUE(verify(buffers, later->layout, later->layout.height).ok());
 }
 
+TEST(Planner, WhatIsFoundDependsOnTheWorkAndNotOnTheTime) {
+  auto const buffers = random_buffers(5, {.count = 900, .times = 700, .longest = 120, .largest = 5000});
+  std::uint64_t last = UINT64_MAX;
+  for (std::uint64_t const looks : {std::uint64_t{0}, std::uint64_t{20'000'000}, std::uint64_t{60'000'000}}) {
+    auto const one = plan_layout(buffers, {.budget_looks = looks});
+    auto const other = plan_layout(buffers, {.budget_looks = looks});
+    ASSERT_TRUE(one.ok() && other.ok());
+    EXPECT_EQ(one->layout.offsets, other->layout.offsets) << looks;
+    EXPECT_LE(one->layout.height, last) << looks;
+    last = one->layout.height;
+  }
+}
+
+TEST(Planner, AHeightWithinTheGrainOfTheBoundIsEnough) {
+  auto const buffers = random_buffers(8, {.count = 300, .times = 200, .longest = 60, .largest = 5000});
+  auto const least = plan_layout(buffers, {});
+  ASSERT_TRUE(least.ok());
+  std::uint64_t const grain = least->bound;
+  auto const plan = plan_layout(buffers, {.budget_seconds = 1e6, .grain_bytes = 2 * grain});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_LE(plan->layout.height, 2 * grain);
+  auto const given = plan_layout(buffers, {.budget_seconds = 1e6, .grain_bytes = grain, .given_bytes = grain / 2});
+  ASSERT_TRUE(given.ok());
+  EXPECT_LE(given->layout.height, grain / 2 + grain);
+}
+
 TEST(Planner, LargerRandomInstancesStayNearTheirBound) {
   for (std::uint64_t seed = 0; seed < seeds(10); ++seed) {
     auto const buffers = random_buffers(seed, {.count = 1500, .times = 1000, .longest = 100, .largest = 5000});
@@ -147,8 +173,9 @@ TEST(Placement, EveryOrderOfEveryWayIsSound) {
     std::uint64_t const period = seed % 2 == 0 ? 0 : 50;
     auto const buffers = random_buffers(seed, {.count = 80, .times = 90, .longest = 50, .largest = 40});
     Problem const problem = make_problem(buffers, {.period = period});
-    Skyline skyline(problem);
-    Gaps gaps(problem);
+    Effort effort;
+    Skyline skyline(problem, effort);
+    Gaps gaps(problem, effort);
     std::vector<std::int64_t> offsets;
     auto const sound = [&](std::int64_t height) {
       Layout const layout = layout_of(problem, buffers, offsets);
@@ -167,7 +194,8 @@ TEST(Placement, EveryOrderOfEveryWayIsSound) {
 TEST(Search, GoesOnWhereItWasStopped) {
   auto const buffers = random_buffers(11, {.count = 60, .times = 40, .longest = 20, .largest = 50});
   Problem const problem = make_problem(buffers, {});
-  Search whole(problem, 1), parts(problem, 1);
+  Effort effort;
+  Search whole(problem, 1, effort), parts(problem, 1, effort);
   std::vector<std::int64_t> one, other;
   std::int64_t const capacity = problem.bound + problem.bound / 100;
   Outcome const outcome = whole.fit({.capacity = capacity, .states = 400'000}, one);

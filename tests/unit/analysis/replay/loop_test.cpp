@@ -50,11 +50,19 @@ class GoesOn {
       }
     first_ = begin.at(loop_.first);
   }
-  struct Result {
-    std::uint64_t peak_live = 0, peak_reserved = 0, driver_calls = 0;
-    double ratio() const { return static_cast<double>(peak_reserved) / static_cast<double>(peak_live); }
+  struct Peaks {
+    std::uint64_t live = 0, reserved = 0;
+    double ratio() const { return static_cast<double>(reserved) / static_cast<double>(live); }
+    void add(std::uint64_t live_now, const Rules& rules) {
+      live = std::max(live, live_now);
+      reserved = std::max(reserved, rules.reserved_bytes());
+    }
   };
-  // Peaks of the iterations in [from, to).
+  struct Result {
+    Peaks whole, steady;
+    std::uint64_t steady_driver_calls = 0;
+  };
+  // steady: the iterations in [from, to).
   Result run(Rules& rules, std::uint64_t from, std::uint64_t to) {
     Result result;
     std::uint64_t calls = 0;
@@ -74,10 +82,10 @@ class GoesOn {
       blocks[op.block] = rules.allocate(sizes_[op.block]);
       EXPECT_NE(blocks[op.block], 0u);
       live += rounded;
+      result.whole.add(live, rules);
       if (!now) continue;
-      result.peak_live = std::max(result.peak_live, live);
-      result.peak_reserved = std::max(result.peak_reserved, rules.reserved_bytes());
-      result.driver_calls = rules.driver_calls() - calls;
+      result.steady.add(live, rules);
+      result.steady_driver_calls = rules.driver_calls() - calls;
     }
     return result;
   }
@@ -108,30 +116,38 @@ class GoesOn {
   std::uint64_t first_ = 0;
 };
 
-// What stays outside of a plan fills its frames of 2 MiB only in part, and so do both sides while one takes over from
-// the other: for runs of less than 1 GiB that is more than a per cent.
 struct Goal {
   const char* run;
-  double steady;
-  double with_switch;
+  double after_search;
 };
-struct RecordedLoops : testing::TestWithParam<Goal> {};
+struct RecordedLoops : testing::TestWithParam<Goal> {
+  GoesOn::Result result_of(SearchTime search) {
+    Lifetimes const lifetimes = recorded(GetParam().run);
+    GoesOn program(lifetimes, 30);
+    auto const rules = tidemark_rules(2 * lifetimes.peak_live_bytes(), search);
+    GoesOn::Result const result = program.run(*rules, 20, 28);
+    std::printf("%s: steady %.4f, all %.4f\n", GetParam().run, result.steady.ratio(), result.whole.ratio());
+    return result;
+  }
+};
 
-TEST_P(RecordedLoops, AreServedWithLittleMoreThanWhatIsLiveAndWithoutTheDriver) {
-  Lifetimes const lifetimes = recorded(GetParam().run);
-  GoesOn program(lifetimes, 30);
-  auto const rules = tidemark_rules(2 * lifetimes.peak_live_bytes(), 0);
-  GoesOn::Result const steady = program.run(*rules, 20, 28);
-  EXPECT_LE(steady.ratio(), GetParam().steady);
-  EXPECT_EQ(steady.driver_calls, 0u);
-  auto const again = tidemark_rules(2 * lifetimes.peak_live_bytes(), 0);
-  GoesOn::Result const all = program.run(*again, 0, 28);
-  EXPECT_LE(all.ratio(), GetParam().with_switch);
-  std::printf("%s: steady %.4f, with the switch %.4f\n", GetParam().run, steady.ratio(), all.ratio());
+TEST_P(RecordedLoops, AreServedAtOnceWithLittleMoreThanWhatIsLiveAndWithoutTheDriver) {
+  GoesOn::Result const result = result_of({});
+  EXPECT_LE(result.steady.ratio(), 1.02);
+  EXPECT_LE(result.whole.ratio(), 1.05) << "before the plan, and while it takes over";
+  EXPECT_EQ(result.steady_driver_calls, 0u);
 }
 
+TEST_P(RecordedLoops, AreServedAfterTheSearchWithHardlyMoreThanWhatIsLive) {
+  GoesOn::Result const result = result_of({.looks = 300'000'000});
+  EXPECT_LE(result.steady.ratio(), GetParam().after_search);
+  EXPECT_LE(result.whole.ratio(), 1.05) << "before the plan, and while it takes over";
+  EXPECT_EQ(result.steady_driver_calls, 0u);
+}
+
+// The goal is 1.005. In the first run it is missed by one frame of 2 MiB: docs/planner.md says why.
 INSTANTIATE_TEST_SUITE_P(Runs, RecordedLoops,
-                         testing::Values(Goal{"niu_fwdbwd_100", 1.02, 1.10}, Goal{"niu_fwdbwd_200_amp", 1.03, 1.06}));
+                         testing::Values(Goal{"niu_fwdbwd_100", 1.0076}, Goal{"niu_fwdbwd_200_amp", 1.005}));
 
 }  // namespace
 }  // namespace tidemark::analysis
