@@ -144,6 +144,18 @@ class Arena {
   std::uint64_t taken_bytes() const {
     return pool_.reserved_frames() * kFrameBytes + whole_granules_.load(std::memory_order_relaxed) * kGranuleBytes;
   }
+  // What is on its way back to the driver is for that moment neither free nor ours: who adds the two up looks again
+  // while there is some, and when there was some in between.
+  struct Returns {
+    std::uint32_t begun = 0;
+    bool under_way = false;
+    bool operator==(const Returns&) const = default;
+  };
+  Returns returns() const {
+    std::uint32_t const ended = returns_ended_.load(std::memory_order_acquire);
+    std::uint32_t const begun = returns_begun_.load(std::memory_order_acquire);
+    return {.begun = begun, .under_way = begun != ended};
+  }
   // Bytes of whole pieces that trim() would give back if every free block were a hole that streams have passed.
   std::uint64_t returnable_bytes() const;
   // Whether a whole free frame waits for the sole stream.
@@ -274,6 +286,7 @@ class Arena {
   bool large_among_small_ = false;  // blocks of a lease may have lived on in the zone of small ones
   std::uint32_t tick_ = 0;
   std::uint64_t moved_frames_ = 0;
+  std::atomic<std::uint32_t> returns_begun_{0}, returns_ended_{0};
   std::uint64_t lost_frames_ = 0;
   std::atomic<std::uint64_t> whole_granules_{0};  // changed under the lock
 };

@@ -62,6 +62,7 @@ std::uint64_t Arena::trim(std::uint64_t bytes, const GrowthLimit& limit) {
   std::vector<Piece> pieces;
   {
     std::lock_guard const guard(lock_);
+    returns_begun_.fetch_add(1, std::memory_order_acq_rel);
     std::uint64_t found = 0;
     while (PieceId const id = found < wanted ? pool_.take_from_stock(kPieceFrames.back()) : 0) {
       stock.push_back(id);
@@ -95,6 +96,7 @@ std::uint64_t Arena::trim(std::uint64_t bytes, const GrowthLimit& limit) {
       lost_frames_ += pieces[i].frames;
   }
   for (Record* const range : ranges) settle_but(zone_of(range->offset), *range, stuck);
+  returns_ended_.fetch_add(1, std::memory_order_acq_rel);
   return given * kFrameBytes;
 }
 

@@ -25,9 +25,15 @@ template <class Bytes>
 void correct(Bytes* free, Bytes* total) {
   std::size_t free_bytes = 0, total_bytes = 0;
   Place const place = current_place();
-  if (call(&Driver::cuMemGetInfo_v2, &free_bytes, &total_bytes) != CUDA_SUCCESS || place.context == 0) return;
+  if (place.context == 0) return;
   devices().meet(place.device);
-  std::uint64_t const cached = serve::returnable_bytes(place.device);
+  std::uint64_t cached = 0;
+  bool told = false;
+  serve::look_at_once(place.device, [&] {
+    told = call(&Driver::cuMemGetInfo_v2, &free_bytes, &total_bytes) == CUDA_SUCCESS;
+    cached = serve::returnable_bytes(place.device);
+  });
+  if (!told) return;
   Capacity const real{.free_bytes = free_bytes + cached, .total_bytes = total_bytes};
   Capacity const seen = limit_bytes() == 0 ? real : limited(real, devices().measure(place.device) - cached);
   constexpr std::uint64_t kMost = std::numeric_limits<Bytes>::max();

@@ -319,6 +319,28 @@ std::uint64_t mapped_bytes(std::uint8_t device) {
   return bytes;
 }
 
+void look_at_once(std::uint8_t device, const std::function<void()>& look) {
+  Quietly const quietly;  // pausing would be a place to be cancelled at
+  constexpr int kLooks = 200;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 50'000};
+  auto const returns = [&] {
+    allocator::Arena::Returns all;
+    for_each_cache([&](Cache& cache) {
+      if (cache.device != device) return;
+      auto const r = cache.allocator->arena().returns();
+      all.begun += r.begun;
+      all.under_way = all.under_way || r.under_way;
+    });
+    return all;
+  };
+  for (int i = 0; i < kLooks; ++i) {
+    auto const before = returns();
+    look();
+    if (!before.under_way && returns() == before) return;
+    nanosleep(&kPause, nullptr);
+  }
+}
+
 std::uint64_t returnable_bytes(std::uint8_t device) {
   std::uint64_t bytes = 0;
   for_each_cache([&](Cache& cache) {

@@ -3,6 +3,7 @@
 // program's.
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "interpose/order/order.h"
 #include "interpose/real/driver.h"
@@ -46,6 +47,9 @@ bool is_within_blocks(const order::Entry& entry, const order::Arguments& argumen
 std::uint64_t mapped_bytes(std::uint8_t device);
 // What caches of a device could give back.
 std::uint64_t returnable_bytes(std::uint8_t device);
+// Looks at the driver's figures and the caches' together, again if memory went from one to the other meanwhile. Not for
+// ever: a driver that takes its time to take memory back must not hold up who asks for figures.
+void look_at_once(std::uint8_t device, const std::function<void()>& look);
 // An error of the device's that no context survives, in either library's numbers.
 bool is_sticky(CUresult result);
 
