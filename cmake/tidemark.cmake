@@ -76,7 +76,7 @@ endfunction()
 # Where sanitizers are on, files of a target are compiled together, which takes half the time (CMAKE_UNITY_BUILD in
 # CMakePresets.json). Not those whose files define the same local names, or want the CUDA headers in different ways.
 set(TIDEMARK_APART tidemark tidemark_analysis_report tidemark_interpose tidemark_tests_upstream tidemark_allocator_tests
-    tidemark_allocator_random_tests tidemark_analysis_replay_tests tidemark_interpose_scope_tests
+    tidemark_allocator_random_tests tidemark_analysis_replay_tests tidemark_interpose_scope_tests tidemark_report_tests
     tidemark_softgpu_runtime_tests tidemark_softgpu_cupti_tests)
 function(tidemark_keep_apart target)
   if(target IN_LIST TIDEMARK_APART)
